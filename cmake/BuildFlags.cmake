@@ -1,0 +1,44 @@
+# Flags for this project's own code. Nothing here reaches a project that embeds or installs the library.
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# ccache needs leave to trust a precompiled header by its content; both compilers need a flag to make that content stable.
+find_program(ZLINK_CCACHE ccache)
+if(PROJECT_IS_TOP_LEVEL AND ZLINK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
+    "${ZLINK_CCACHE}")
+  if(ZLINK_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  elseif(ZLINK_PCH AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()
+
+# Everything in the build gets the sanitizer, so that one precompiled header fits all.
+if(ZLINK_SANITIZE)
+  add_compile_options(-fsanitize=${ZLINK_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ZLINK_SANITIZE})
+  if(ZLINK_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+function(zlink_own_code target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
+  if(ZLINK_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  # Range checks of the standard library; leaves the layout of its types alone, unlike _GLIBCXX_DEBUG.
+  target_compile_definitions(${target} PRIVATE "$<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>")
+endfunction()
+
+# For targets that are compiled with exactly the flags of the library; anything else would need a header of its own.
+function(zlink_reuse_precompiled_header target)
+  if(ZLINK_PCH)
+    target_precompile_headers(${target} REUSE_FROM zlink)
+  endif()
+endfunction()

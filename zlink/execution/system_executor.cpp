@@ -216,13 +216,14 @@ public:
   }
 
   void stop() {
-    std::deque<unique_function<void()>> dropped; // destroyed after the lock is released
+    std::deque<unique_function<void()>> dropped;
     {
       std::lock_guard lock{mutex_};
       stopping_ = true;
       dropped.swap(queue_);
     }
     work_.notify_all();
+    dropped.clear(); // without the lock, for what they own may submit; before waiting, as those that run may wait for it
     if (running_here())
       return;
     std::lock_guard joining{join_mutex_}; // a second caller waits as long as the first

@@ -24,6 +24,9 @@ if(ZLINK_SANITIZE)
   add_link_options(-fsanitize=${ZLINK_SANITIZE})
   if(ZLINK_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      add_compile_options("-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/ubsan_ignore.txt")
+    endif()
   endif()
 endif()
 
@@ -32,8 +35,6 @@ function(zlink_own_code target)
   if(ZLINK_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
-  # Range checks of the standard library; leaves the layout of its types alone, unlike _GLIBCXX_DEBUG.
-  target_compile_definitions(${target} PRIVATE "$<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>")
 endfunction()
 
 # For targets that are compiled with exactly the flags of the library; anything else would need a header of its own.

@@ -101,7 +101,8 @@ bool timer_wheel::cancel(wheel_entry& entry) noexcept {
 }
 
 void timer_wheel::advance(steady_time now) noexcept {
-  const auto target = tick_at(now);
+  // The end of time is within its last tick, so that tick would never have ended.
+  const auto target = now == steady_time::max() ? tick_not_before(now) : tick_at(now);
   expired_.take_all(overdue_);
   if (target <= current_)
     return;

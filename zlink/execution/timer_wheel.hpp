@@ -73,7 +73,8 @@ public:
   /// Unlinks the entry, also one that has expired and was not popped yet. False if it was not linked.
   bool cancel(wheel_entry& entry) noexcept;
 
-  /// Expires everything due at `now`; a time before the last one counts as the last one.
+  /// Expires everything due at `now`; a time before the last one counts as the last one. `steady_time::max()` expires
+  /// all there is.
   void advance(steady_time now) noexcept;
 
   /// The expired entries, by due tick and within a tick by insertion; null if there is none. What is inserted meanwhile

@@ -5,8 +5,8 @@
 
 namespace zlink::detail {
 
-/// One thread sleeps, any thread wakes it. A timer descriptor on CLOCK_BOOTTIME rather than a timed wait on a condition,
-/// which stands still during a suspension.
+/// One thread sleeps, any thread wakes it. A timer descriptor on CLOCK_BOOTTIME rather than a timed wait on a
+/// condition, which stands still during a suspension.
 class boottime_sleeper {
 public:
   /// Throws `std::system_error` if the process has no descriptor left.

@@ -15,8 +15,8 @@ namespace zlink {
 
 namespace detail {
 
-/// Runs jobs one at a time, in the order posted, never on the stack of who posts them. Jobs and the alarm handler
-/// must not throw.
+/// Runs jobs one at a time, in the order posted, never on the stack of who posts them. Jobs and the alarm
+/// handler must not throw.
 class serial_executor {
 public:
   virtual ~serial_executor() = default;
@@ -25,14 +25,14 @@ public:
   /// True inside a job or the alarm handler of this unit. Any thread.
   virtual bool running_here() const noexcept = 0;
   /// Asks for one call of the alarm handler at `when` or soon after, never before; a past time means now. There is one
-  /// pending alarm: the latest call replaces it, `steady_time::max()` cancels it. Any thread; from another thread a call
-  /// of the handler that has begun is not taken back.
+  /// pending alarm: the latest call replaces it, `steady_time::max()` cancels it. Any thread; from another thread a
+  /// call of the handler that has begun is not taken back.
   virtual void alarm_at(steady_time when) = 0;
-  /// Sets the alarm handler, once, before the first `alarm_at()`; else `std::logic_error`. It runs as a job of this unit
-  /// and is destroyed when the unit ends.
+  /// Sets the alarm handler, once, before the first `alarm_at()`; else `std::logic_error`. It runs as a job of this
+  /// unit and is destroyed when the unit ends.
   virtual void on_alarm(unique_function<void()> handler) = 0;
-  /// Runs what is queued, drops the alarm, then ends. Returns when all that has happened, except inside the unit itself,
-  /// where it returns at once and the unit ends after the jobs queued so far. Any thread, any number of times.
+  /// Runs what is queued, drops the alarm, then ends. Returns when all that has happened, except inside the unit
+  /// itself, where it returns at once and the unit ends after the jobs queued so far. Any thread, any number of times.
   virtual void stop() = 0;
 };
 

@@ -16,9 +16,9 @@ public:
   limit_waiter(const limit_waiter&) = delete;
   limit_waiter& operator=(const limit_waiter&) = delete;
 
-  /// The waiter is inside now, as if `enter()` had returned true. Called once for each wait that was not cancelled, on the
-  /// thread that left, without a lock. It only passes the news on: work done here would run on a stranger's stack, and
-  /// leaving from here would nest one call for each waiter.
+  /// The waiter is inside now, as if `enter()` had returned true. Called once for each wait that was not cancelled, on
+  /// the thread that left, without a lock. It only passes the news on: work done here would run on a stranger's stack,
+  /// and leaving from here would nest one call for each waiter.
   virtual void on_entered() noexcept = 0;
 
 protected:
@@ -31,8 +31,8 @@ private:
   bool waits_ = false;
 };
 
-/// Thread-safe. Entering and leaving are one atomic step each while nobody waits. A place that is left goes to the first
-/// waiter, and nobody enters past a waiter.
+/// Thread-safe. Entering and leaving are one atomic step each while nobody waits. A place that is left goes to the
+/// first waiter, and nobody enters past a waiter.
 class fair_limit {
 public:
   /// At least 1.
@@ -49,8 +49,8 @@ public:
   /// `on_entered()` or `cancel()`.
   bool enter(limit_waiter& waiter) noexcept;
 
-  /// True if the waiter waited and is out of the line. False if it did not; then, if it did before, its `on_entered()` has
-  /// been called or is about to be, and it stays alive until then.
+  /// True if the waiter waited and is out of the line. False if it did not; then, if it did before, its `on_entered()`
+  /// has been called or is about to be, and it stays alive until then.
   bool cancel(limit_waiter& waiter) noexcept;
 
   /// Gives back a place.

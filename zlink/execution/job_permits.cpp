@@ -18,8 +18,8 @@ void require_valid(pressure_thresholds thresholds) {
   };
   demand(thresholds.pause_percent >= 1 && thresholds.pause_percent <= 100, "pause_percent", thresholds.pause_percent,
          "within 1..100");
-  demand(thresholds.resume_percent >= 0 && thresholds.resume_percent <= 99, "resume_percent",
-         thresholds.resume_percent, "within 0..99");
+  demand(thresholds.resume_percent >= 0 && thresholds.resume_percent <= 99, "resume_percent", thresholds.resume_percent,
+         "within 0..99");
   demand(thresholds.resume_percent < thresholds.pause_percent, "resume_percent", thresholds.resume_percent,
          "below pause_percent");
   if (!mistakes.empty())

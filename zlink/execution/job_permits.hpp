@@ -29,8 +29,8 @@ public:
   /// At least one permit. Throws `configuration_error` for thresholds outside their range.
   job_permits(std::uint32_t permits, pressure_thresholds thresholds, pressure_listener on_pressure);
 
-  /// True if a permit is taken for one record of this source. Else the source waits in line, once however often it asks,
-  /// and its `on_entered()` brings the permit.
+  /// True if a permit is taken for one record of this source. Else the source waits in line, once however often it
+  /// asks, and its `on_entered()` brings the permit.
   bool acquire(limit_waiter& source);
 
   /// As `fair_limit::cancel()`.

@@ -19,8 +19,7 @@ std::int64_t jobs_per_processor(job_profile profile) {
     case job_profile::balanced: return defaults::jobs_per_processor_balanced;
     case job_profile::throughput: return defaults::jobs_per_processor_throughput;
   }
-  throw configuration_error{"execution.job_queue.profile: unknown value "
-                            + std::to_string(static_cast<int>(profile))};
+  throw configuration_error{"execution.job_queue.profile: unknown value " + std::to_string(static_cast<int>(profile))};
 }
 
 } // namespace
@@ -35,9 +34,9 @@ std::uint32_t job_permit_count(std::optional<std::int64_t> max_jobs, job_profile
   }
   const auto computed = jobs_per_processor(profile) * std::int64_t{effective_processors};
   if (computed < 1 || computed > most)
-    throw configuration_error{"execution.job_queue: " + std::to_string(effective_processors)
-                              + " processors give " + std::to_string(computed) + " jobs, which is not within 1.."
-                              + std::to_string(most) + "; set execution.job_queue.max_jobs"};
+    throw configuration_error{"execution.job_queue: " + std::to_string(effective_processors) + " processors give "
+                              + std::to_string(computed) + " jobs, which is not within 1.." + std::to_string(most)
+                              + "; set execution.job_queue.max_jobs"};
   return static_cast<std::uint32_t>(computed);
 }
 

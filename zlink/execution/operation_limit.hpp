@@ -8,8 +8,8 @@
 
 namespace zlink::detail {
 
-/// An operation enters before anything of it is sent, and leaves when it has ended. One that finds no room waits in line
-/// with its entry, and is cancelled there when its own deadline or its caller comes first.
+/// An operation enters before anything of it is sent, and leaves when it has ended. One that finds no room waits in
+/// line with its entry, and is cancelled there when its own deadline or its caller comes first.
 class operation_limit final : public fair_limit {
 public:
   explicit operation_limit(std::uint32_t max_operations = defaults::max_operations) noexcept

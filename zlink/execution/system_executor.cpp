@@ -151,8 +151,7 @@ thread_local const serial_state* serial_state::here_ = nullptr;
 class serial_thread final : public serial_executor {
 public:
   serial_thread(std::string name, std::shared_ptr<const clock> time)
-    : state_(std::make_shared<serial_state>(std::move(time))),
-      thread_([state = state_, name = std::move(name)] {
+    : state_(std::make_shared<serial_state>(std::move(time))), thread_([state = state_, name = std::move(name)] {
         name_this_thread(name);
         state->run();
       }) {}
@@ -223,7 +222,7 @@ public:
       dropped.swap(queue_);
     }
     work_.notify_all();
-    dropped.clear(); // without the lock, for what they own may submit; before waiting, as those that run may wait for it
+    dropped.clear(); // without the lock, as what they own may submit; before waiting, as who runs may wait for it
     if (running_here())
       return;
     std::lock_guard joining{join_mutex_}; // a second caller waits as long as the first

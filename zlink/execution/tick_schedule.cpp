@@ -12,7 +12,9 @@ steady_duration saturated(std::chrono::milliseconds period) noexcept {
   return period > std::chrono::duration_cast<std::chrono::milliseconds>(longest) ? longest : steady_duration{period};
 }
 
-steady_duration saturated_sum(steady_duration a, steady_duration b) noexcept { return a > longest - b ? longest : a + b; }
+steady_duration saturated_sum(steady_duration a, steady_duration b) noexcept {
+  return a > longest - b ? longest : a + b;
+}
 
 std::chrono::milliseconds whole_ms(steady_duration elapsed) noexcept {
   return std::chrono::floor<std::chrono::milliseconds>(elapsed);

@@ -1,5 +1,5 @@
-// The arithmetic of one timer registration: when its next tick is due, and which tick a callback that starts now delivers
-// . It keeps no tick history and knows neither clock nor wheel; its owner tells it the time.
+// The arithmetic of one timer registration: when its next tick is due, and which tick a callback that starts now
+// delivers. It keeps no tick history and knows neither clock nor wheel; its owner tells it the time.
 #pragma once
 
 #include "zlink/clock.hpp"
@@ -30,8 +30,8 @@ class tick_schedule {
 public:
   /// Arguments have passed `require_valid_timer()`. The first tick is due one period after `registered`.
   tick_schedule(std::chrono::milliseconds period, const timer_options& options, steady_time registered) noexcept;
-  /// Goes on elsewhere: `now` is the moment at which the registration has the age that `progress` states. Add the time on
-  /// the way to that age, and ticks missed meanwhile are treated by the overrun policy (L-78).
+  /// Goes on elsewhere: `now` is the moment at which the registration has the age that `progress` states. Add the time
+  /// on the way to that age, and ticks missed meanwhile are treated by the overrun policy (L-78).
   tick_schedule(std::chrono::milliseconds period, const timer_options& options, const tick_progress& progress,
                 steady_time now) noexcept;
 

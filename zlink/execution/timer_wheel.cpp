@@ -39,8 +39,7 @@ wheel_entry::~wheel_entry() {
 wheel_list::wheel_list() noexcept { head_.prev_ = head_.next_ = &head_; }
 
 wheel_list::~wheel_list() {
-  while (pop_front() != nullptr) {
-  }
+  while (pop_front() != nullptr) {}
   head_.next_ = nullptr;
 }
 

@@ -1,5 +1,5 @@
-// All deadlines and ticks of a host in one structure: a hierarchical timing wheel over intrusive entries. Inserting
-// and cancelling touch a constant number of words whatever the number of entries, and allocate nothing.
+// All deadlines and ticks of a host in one structure: a hierarchical timing wheel over intrusive entries.
+// Inserting and cancelling touch a constant number of words whatever the number of entries, and allocate nothing.
 #pragma once
 
 #include "zlink/clock.hpp"
@@ -10,8 +10,8 @@
 
 namespace zlink::detail {
 
-/// Base of whatever waits for a time. Lives in its owner, at a fixed address while linked, and is cancelled before it is
-/// destroyed.
+/// Base of whatever waits for a time. Lives in its owner, at a fixed address while linked, and is cancelled before it
+/// is destroyed.
 class wheel_entry {
 public:
   wheel_entry() = default;
@@ -51,8 +51,8 @@ private:
   wheel_entry head_;
 };
 
-/// Ticks of 1 ms. Not thread-safe: one serial unit drives it, arming its alarm with `next_due()` and calling `advance()`
-/// when the alarm comes.
+/// Ticks of 1 ms. Not thread-safe: one serial unit drives it, arming its alarm with `next_due()` and calling
+/// `advance()` when the alarm comes.
 ///
 /// Eight levels of 64 slots span every value of `steady_time`. The level of an entry is the highest base-64 digit in
 /// which its tick differs from the current one; since that depends on nothing else, entries of one tick are always in
@@ -66,8 +66,8 @@ public:
   /// Entries still linked are let go, unexpired.
   ~timer_wheel() = default;
 
-  /// Links an entry that is not linked. It expires with the first `advance()` to `due` or later, rounded up to the tick,
-  /// never earlier. A time that has passed counts as due now: it expires with the next `advance()`.
+  /// Links an entry that is not linked. It expires with the first `advance()` to `due` or later, rounded up to the
+  /// tick, never earlier. A time that has passed counts as due now: it expires with the next `advance()`.
   void insert(wheel_entry& entry, steady_time due) noexcept;
 
   /// Unlinks the entry, also one that has expired and was not popped yet. False if it was not linked.
@@ -81,9 +81,9 @@ public:
   /// waits for the next `advance()`, so that popping until null always ends.
   wheel_entry* pop_expired() noexcept;
 
-  /// When to call `advance()` next: never after the earliest deadline. It is earlier than that while the deadline is far
-  /// (at most seven times per entry, however far); in the past if something has expired; `steady_time::max()` if the
-  /// wheel is empty.
+  /// When to call `advance()` next: never after the earliest deadline. It is earlier than that while the deadline is
+  /// far (at most seven times per entry, however far); in the past if something has expired; `steady_time::max()` if
+  /// the wheel is empty.
   steady_time next_due() const noexcept;
 
   /// Linked entries.

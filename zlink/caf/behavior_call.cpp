@@ -1,0 +1,116 @@
+#include "zlink/caf/behavior_call.hpp"
+
+#include "zlink/caf/face.hpp"
+#include "zlink/codec.hpp"
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/objects/handler_table.hpp"
+
+#include <caf/detail/invoke_result_visitor.hpp>
+
+#include <optional>
+
+namespace zlink::detail {
+
+namespace {
+
+enum class given : std::uint8_t { later, value, failure };
+
+/// What a behaviour returned.
+class outcome_visitor final : public caf::detail::invoke_result_visitor {
+public:
+  using invoke_result_visitor::operator();
+  void operator()() override {} // promise, delegate or stream
+  void operator()(caf::error& what) override {
+    what_ = what ? given::failure : given::value;
+    if (what)
+      message_ = caf::make_message(std::move(what));
+  }
+  void operator()(caf::message& value) override {
+    what_ = given::value;
+    message_ = std::move(value);
+  }
+  void operator()(const caf::none_t&) override { what_ = given::value; }
+
+  given what() const noexcept { return what_; }
+  caf::message take() noexcept { return std::move(message_); }
+
+private:
+  given what_ = given::later;
+  caf::message message_;
+};
+
+struct invocation {
+  caf::behavior& behavior;
+  outcome_visitor& visitor;
+  caf::match_case::result matched = caf::match_case::no_match;
+
+  static void on_view(void* self, caf::type_erased_tuple& view) {
+    auto& call = *static_cast<invocation*>(self);
+    call.matched = call.behavior(call.visitor, view);
+  }
+};
+
+/// A body from another node becomes a value of its registered type.
+void decode_by_name(record& r, const execution_object& object) {
+  const auto* type = find_packet(r.body.get<encoded_value>()->packet_name);
+  if (type != nullptr)
+    decoded_body(r, object, *type);
+}
+
+void invoke(record& r, invocation& call) {
+  auto& body = r.body;
+  if (auto* message = body.get<caf::message>()) {
+    call.matched = call.behavior(call.visitor, *message);
+    return;
+  }
+  const auto* type = body.packet();
+  const auto* caf_ops = type == nullptr ? nullptr : type->caf.load(std::memory_order_acquire);
+  if (caf_ops == nullptr)
+    return;
+  void* address = body.kind() == payload_kind::dynamic ? body.get<dynamic_value>()->address() : body.address();
+  caf_ops->view(address, &invocation::on_view, &call);
+}
+
+void store_outcome(record& r, outcome_visitor& visitor) {
+  auto message = visitor.take();
+  r.body.reset();
+  if (!message.empty())
+    r.body.emplace<caf::message>(std::move(message));
+}
+
+} // namespace
+
+behavior_outcome call_behavior(execution_object& object, caf::behavior& behavior, face_port* face, record& r) {
+  if (r.body.kind() == payload_kind::encoded)
+    decode_by_name(r, object);
+  outcome_visitor visitor;
+  invocation call{behavior, visitor};
+  std::optional<face_request> scope;
+  if (face != nullptr)
+    scope.emplace(*face, r);
+  try {
+    invoke(r, call);
+  } catch (...) {
+    if (!scope || !scope->taken())
+      throw;
+    // The dropped promise answers; the fault is counted all the same.
+    object.domain().counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+    ++object.outstanding;
+    return behavior_outcome::parked;
+  }
+  if (scope && scope->taken()) {
+    ++object.outstanding;
+    return behavior_outcome::parked;
+  }
+  if (call.matched != caf::match_case::match)
+    return behavior_outcome::no_match;
+  if (visitor.what() == given::later) {
+    r.body.reset();
+    r.body.emplace<error>(error_kind::internal_failure, "the behaviour returned a promise that nobody can answer");
+    return behavior_outcome::done;
+  }
+  store_outcome(r, visitor);
+  return behavior_outcome::done;
+}
+
+} // namespace zlink::detail

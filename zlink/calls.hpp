@@ -1,0 +1,207 @@
+// Calls: single-use builders for messages. Setters chain on values and on names, a terminal starts the call.
+#pragma once
+
+#include "zlink/error.hpp"
+#include "zlink/execution/operation.hpp"
+#include "zlink/message.hpp"
+#include "zlink/metadata.hpp"
+#include "zlink/task.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace zlink {
+
+namespace detail {
+
+class host_runtime;
+struct record;
+
+/// Throws `std::invalid_argument` unless the timeout, rounded up to milliseconds, lies in 1..INT_MAX (M-15, X-149).
+std::chrono::milliseconds check_timeout(std::chrono::nanoseconds timeout);
+
+enum class call_target : std::uint8_t { spot, node };
+
+/// What a message call has collected. Move-only; owns its record until a terminal takes it.
+class message_call {
+public:
+  message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept;
+  message_call(message_call&& other) noexcept;
+  message_call& operator=(message_call&& other) noexcept;
+  ~message_call();
+
+  void add_metadata(std::string_view key, std::string_view value);
+  void add_metadata(const message_metadata& all);
+  void set_timeout(std::chrono::nanoseconds limit);
+  void set_instance_intent(std::optional<std::string> type);
+  void set_mesh(std::string name);
+
+  /// Starts the call; `operation` ends with its outcome.
+  void start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel);
+  /// One-way: often accepted at once, then there is nothing to wait for and no operation is made.
+  task<void> start_send(std::stop_token cancel);
+
+  // Read by the messaging layer.
+  host_runtime& host() const noexcept { return *host_; }
+  call_target target() const noexcept { return target_; }
+  const std::string& address() const noexcept { return address_; }
+
+private:
+  friend class call_starter;
+  struct options;
+  options& more();
+  void drop() noexcept;
+
+  host_runtime* host_;
+  call_target target_;
+  bool started_ = false;
+  std::string address_; ///< Spot id, or RID of a node
+  record* record_;
+  std::unique_ptr<options> options_;
+};
+
+template <class T>
+record* make_message_record(T value, bool request);
+record* make_message_record(const message& value, bool request);
+
+/// Setters that every message call has.
+template <class Call>
+class metadata_setters {
+public:
+  /// May be repeated; the last value of a key counts. All metadata together: at most 1,024 bytes, else
+  /// `std::invalid_argument` (M-38).
+  Call& metadata(std::string_view key, std::string_view value) & {
+    self().call_.add_metadata(key, value);
+    return self();
+  }
+  Call&& metadata(std::string_view key, std::string_view value) && { return std::move(metadata(key, value)); }
+  Call& metadata(const message_metadata& all) & {
+    self().call_.add_metadata(all);
+    return self();
+  }
+  Call&& metadata(const message_metadata& all) && { return std::move(metadata(all)); }
+
+private:
+  Call& self() noexcept { return static_cast<Call&>(*this); }
+};
+
+/// Setters of calls that may wake an Instance Spot.
+template <class Call>
+class intent_setters {
+public:
+  /// If the id is missing, prepare an Instance Spot of the one type the mesh offers (C-91). Once.
+  Call& instance_spot() & {
+    self().call_.set_instance_intent(std::nullopt);
+    return self();
+  }
+  Call&& instance_spot() && { return std::move(instance_spot()); }
+  /// If the id is missing, prepare an Instance Spot of this stable type (M-58). Once.
+  Call& instance_spot(std::string type) & {
+    self().call_.set_instance_intent(std::move(type));
+    return self();
+  }
+  Call&& instance_spot(std::string type) && { return std::move(instance_spot(std::move(type))); }
+  /// Where a missing Spot may come to life; needs the marker (M-13). Once.
+  Call& in_mesh(std::string name) & {
+    self().call_.set_mesh(std::move(name));
+    return self();
+  }
+  Call&& in_mesh(std::string name) && { return std::move(in_mesh(std::move(name))); }
+
+private:
+  Call& self() noexcept { return static_cast<Call&>(*this); }
+};
+
+/// Setters and terminals of requests.
+template <class Call>
+class request_terminals {
+public:
+  /// 1 ms to INT_MAX ms after rounding up, else `std::invalid_argument`; default is the mesh's request timeout. Covers
+  /// resolving, activation, handler and reply. Once.
+  Call& timeout(std::chrono::nanoseconds limit) & {
+    self().call_.set_timeout(limit);
+    return self();
+  }
+  Call&& timeout(std::chrono::nanoseconds limit) && { return std::move(timeout(limit)); }
+
+  /// Sends the request; keeps the caller's turn until the continuation has ended. `R` may be `void` for a request
+  /// that is answered empty.
+  template <class R>
+  task<R> submit(std::stop_token cancel = {}) {
+    return start<R>(turn_use::submit, std::move(cancel));
+  }
+  /// Sends the request and gives the shared gate away meanwhile; only where X-34 allows.
+  template <class R>
+  task<R> yield(std::stop_token cancel = {}) {
+    return start<R>(turn_use::yield, std::move(cancel));
+  }
+
+private:
+  template <class R>
+  task<R> start(turn_use use, std::stop_token cancel) {
+    auto ended = new_counted<operation<R>>();
+    self().call_.start(ended, use, std::move(cancel));
+    return task<R>{std::move(ended)};
+  }
+  Call& self() noexcept { return static_cast<Call&>(*this); }
+};
+
+} // namespace detail
+
+/// One-way message to a Spot by id. Done when admitted here (M-2); nothing to yield for.
+class spot_send_call : public detail::metadata_setters<spot_send_call>, public detail::intent_setters<spot_send_call> {
+public:
+  /// Ends normally when the source side has accepted the message; what happens later never changes that. Safe to drop.
+  task<void> submit(std::stop_token cancel = {}) { return call_.start_send(std::move(cancel)); }
+
+  explicit spot_send_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<spot_send_call>;
+  friend class detail::intent_setters<spot_send_call>;
+  detail::message_call call_;
+};
+
+/// Request to a Spot by id.
+class spot_request_call : public detail::metadata_setters<spot_request_call>,
+                          public detail::intent_setters<spot_request_call>,
+                          public detail::request_terminals<spot_request_call> {
+public:
+  explicit spot_request_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<spot_request_call>;
+  friend class detail::intent_setters<spot_request_call>;
+  friend class detail::request_terminals<spot_request_call>;
+  detail::message_call call_;
+};
+
+/// One-way message to exactly one node of a mesh (M-88).
+class node_send_call : public detail::metadata_setters<node_send_call> {
+public:
+  task<void> submit(std::stop_token cancel = {}) { return call_.start_send(std::move(cancel)); }
+
+  explicit node_send_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<node_send_call>;
+  detail::message_call call_;
+};
+
+/// Request to exactly one node of a mesh.
+class node_request_call : public detail::metadata_setters<node_request_call>,
+                          public detail::request_terminals<node_request_call> {
+public:
+  explicit node_request_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<node_request_call>;
+  friend class detail::request_terminals<node_request_call>;
+  detail::message_call call_;
+};
+
+} // namespace zlink

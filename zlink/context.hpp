@@ -1,0 +1,236 @@
+// What an object may do inside its turns: identity, outbound calls, timers, workers, handlers, close.
+#pragma once
+
+#include "zlink/calls.hpp"
+#include "zlink/execution/counted.hpp"
+#include "zlink/objects/handler_table.hpp"
+#include "zlink/timer.hpp"
+#include "zlink/worker.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace zlink {
+
+class host;
+
+namespace detail {
+
+class spot_object;
+
+/// Registers while `configure()` runs; throws `operation_failed(invalid_operation)` at any other time (M-157).
+void register_handler(spot_object& object, handler_entry entry);
+task<timer> start_timer(spot_object& object, std::string name, std::chrono::nanoseconds period, timer_options options,
+                        handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel);
+
+template <auto Handler>
+struct tick_handler {
+  using shape = member_shape<decltype(Handler)>;
+  static_assert(shape::known, "a timer handler is a member function: add_timer<&my_spot::on_tick>(...)");
+  static_assert(shape::template takes<const timer_tick&>, "a timer handler takes (const zlink::timer_tick&)");
+  static_assert(std::is_void_v<typename task_value<typename shape::result>::type>, "a timer handler returns nothing");
+  static handler_run* invoke(spot_object& object, record* r, const timer_tick& tick);
+};
+
+} // namespace detail
+
+/// Messages from inside a Spot; calls made here belong to the Spot's turn (M-20).
+class spot_outbound {
+public:
+  /// Throws `std::invalid_argument` for a malformed id (M-15).
+  template <packet T>
+  spot_send_call send_to_spot(std::string spot_id, T message) const {
+    return spot_send_call{spot_call(std::move(spot_id), detail::make_message_record(std::move(message), false))};
+  }
+  spot_send_call send_to_spot(std::string spot_id, const message& untyped) const {
+    return spot_send_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, false))};
+  }
+  template <packet T>
+  spot_request_call request_to_spot(std::string spot_id, T request) const {
+    return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(std::move(request), true))};
+  }
+  spot_request_call request_to_spot(std::string spot_id, const message& untyped) const {
+    return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, true))};
+  }
+
+  explicit spot_outbound(detail::spot_object& object) noexcept : object_(&object) {}
+
+private:
+  detail::message_call spot_call(std::string spot_id, detail::record* r) const;
+  detail::spot_object* object_;
+};
+
+/// Registry of an Instance Spot: packets only (C-31, M-51). Valid during `configure()`.
+class instance_spot_handler_registry {
+public:
+  /// The member function serves its message type: requests if it returns a packet, sends if it returns nothing.
+  template <auto Handler>
+  const instance_spot_handler_registry& add_packet() const {
+    detail::register_handler(*object_, detail::packet_handler<Handler>::entry({}));
+    return *this;
+  }
+
+  explicit instance_spot_handler_registry(detail::spot_object& object) noexcept : object_(&object) {}
+
+protected:
+  detail::spot_object* object_;
+};
+
+/// Registry of Entry and User Spots (M-157). Valid during `configure()`.
+class spot_handler_registry {
+public:
+  template <auto Handler>
+  const spot_handler_registry& add_packet() const {
+    return add_handler<Handler>();
+  }
+  /// As `add_packet`, under another packet name if one is given (M-29).
+  template <auto Handler>
+  const spot_handler_registry& add_handler(std::string packet_name = {}) const {
+    detail::register_handler(*object_, detail::packet_handler<Handler>::entry(std::move(packet_name)));
+    return *this;
+  }
+
+  explicit spot_handler_registry(detail::spot_object& object) noexcept : object_(&object) {}
+
+private:
+  detail::spot_object* object_;
+};
+
+/// What the contexts of all three Spot kinds share (C-137). Move-only, made by the layer only (C-84). Identity stays
+/// readable when the object has ended; everything else ends in `unavailable` then (M-24).
+class common_spot_context {
+public:
+  common_spot_context(common_spot_context&&) noexcept;
+  common_spot_context& operator=(common_spot_context&&) noexcept;
+  ~common_spot_context();
+
+  const std::string& mesh_name() const noexcept;
+  const std::string& spot_id() const noexcept;
+  /// 1..2^63-1; larger for every later incarnation of the id (C-120).
+  std::uint64_t object_generation() const noexcept;
+  const std::string& node_rid() const noexcept;
+  spot_outbound outbound() const noexcept { return spot_outbound{*object_}; }
+  /// The host's managers and clients; calls made through it inside a turn belong to that turn (M-22).
+  zlink::host& host() const noexcept;
+
+  /// A logical timer of this Spot; a name registered again replaces its former registration. Throws
+  /// `std::invalid_argument` unless the name is not empty and the period a positive whole number of milliseconds.
+  template <auto Handler, class Rep, class Period>
+  task<timer> add_timer(std::string name, std::chrono::duration<Rep, Period> period, timer_options options = {},
+                        std::stop_token cancel = {}) const {
+    return detail::start_timer(*object_, std::move(name), std::chrono::duration_cast<std::chrono::nanoseconds>(period),
+                               options, &detail::tick_handler<Handler>::invoke, std::move(cancel));
+  }
+
+  /// `body(std::stop_token)` runs on the host's worker pool, outside of any turn.
+  template <class F>
+  auto run_cpu_worker(F body) const -> worker_call<std::invoke_result_t<F&, std::stop_token>>;
+  /// `body(std::stop_token)` returns a task; more of them may be under way than there are pool threads.
+  template <class F>
+  auto run_io_worker(F body) const -> worker_call<typename std::invoke_result_t<F&, std::stop_token>::value_type>;
+
+  // -- for the layer ---------------------------------------------------------------------------------------------------
+  detail::spot_object& object() const noexcept { return *object_; }
+
+protected:
+  explicit common_spot_context(detail::counted_ptr<detail::spot_object> object) noexcept;
+  detail::counted_ptr<detail::spot_object> object_;
+};
+
+class instance_spot_context : public common_spot_context {
+public:
+  instance_spot_handler_registry handlers() const noexcept { return instance_spot_handler_registry{*object_}; }
+  /// Closes this incarnation. Answered when the close is decided; `on_closing` comes after this handler (C-115).
+  task<bool> close(std::stop_token cancel = {}) const;
+
+private:
+  friend class detail::spot_object;
+  using common_spot_context::common_spot_context;
+};
+
+class spot_context : public common_spot_context {
+public:
+  spot_handler_registry handlers() const noexcept { return spot_handler_registry{*object_}; }
+  task<bool> close(std::stop_token cancel = {}) const;
+
+private:
+  friend class detail::spot_object;
+  using common_spot_context::common_spot_context;
+};
+
+class entry_spot_context : public common_spot_context {
+public:
+  spot_handler_registry handlers() const noexcept { return spot_handler_registry{*object_}; }
+
+private:
+  friend class detail::spot_object;
+  using common_spot_context::common_spot_context;
+};
+
+namespace detail {
+
+template <class T, class F>
+worker_start make_cpu_worker(F body) {
+  worker_start start;
+  start.body = [body = std::move(body)](std::stop_token stop, payload& result) mutable {
+    if constexpr (std::is_void_v<T>)
+      body(std::move(stop));
+    else
+      result.emplace<T>(body(std::move(stop)));
+  };
+  return start;
+}
+
+/// Awaits the body's task inside a coroutine that owns the body, whose captures the task may use.
+template <class T, class F>
+task<T> drive_io_body(F body, std::stop_token stop) {
+  co_return co_await body(std::move(stop));
+}
+
+template <class T, class F>
+worker_start make_io_worker(F body) {
+  worker_start start;
+  start.begin = [body = std::move(body)](std::stop_token stop, unique_function<void(payload)> done) mutable {
+    start_coroutine(drive_io_body<T>(std::move(body), std::move(stop)),
+                    [done = std::move(done)](result<T> outcome) mutable {
+                      payload p;
+                      if (outcome.is_cancelled())
+                        p.emplace<cancelled_t>();
+                      else if (!outcome)
+                        p.emplace<error>(error_kind::internal_failure, to_string(outcome.error()));
+                      else if constexpr (!std::is_void_v<T>)
+                        p.emplace<T>(std::move(*outcome));
+                      done(std::move(p));
+                    });
+  };
+  return start;
+}
+
+template <class T>
+record* make_message_record(T value, bool request) {
+  auto* r = make_record(request ? record_kind::request : record_kind::send);
+  r->body.emplace<T>(std::move(value));
+  return r;
+}
+
+} // namespace detail
+
+template <class F>
+auto common_spot_context::run_cpu_worker(F body) const -> worker_call<std::invoke_result_t<F&, std::stop_token>> {
+  using result_type = std::invoke_result_t<F&, std::stop_token>;
+  return {*object_, detail::make_cpu_worker<result_type>(std::move(body))};
+}
+
+template <class F>
+auto common_spot_context::run_io_worker(F body) const
+  -> worker_call<typename std::invoke_result_t<F&, std::stop_token>::value_type> {
+  using result_type = typename std::invoke_result_t<F&, std::stop_token>::value_type;
+  return {*object_, detail::make_io_worker<result_type>(std::move(body))};
+}
+
+} // namespace zlink

@@ -1,0 +1,103 @@
+#include "zlink/execution/execution_object.hpp"
+
+#include <cassert>
+
+namespace zlink::detail {
+
+namespace {
+
+inbox_node* idle() noexcept { return reinterpret_cast<inbox_node*>(1); }
+
+} // namespace
+
+execution_object::execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags)
+  : inbox_node(node_kind::object), domain_(domain), home_(std::move(home)), inbox_(idle()),
+    application_word_(application_flags), open_((application_flags & admission_word::staging_bit) == 0) {}
+
+execution_object::~execution_object() {
+  assert(active_runs == nullptr && application_.empty() && lifecycle_.empty());
+}
+
+void execution_object::push(record* r) noexcept {
+  const bool at_once = r->kind == record_kind::send; // a request's caller waits, so its receiver may run here next
+  r->target = this;
+  auto* seen = inbox_.load(std::memory_order_relaxed);
+  do
+    r->next = seen == idle() ? nullptr : seen;
+  while (!inbox_.compare_exchange_weak(seen, r, std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (seen == idle())
+    home_->push_ready(*this, at_once);
+}
+
+admission execution_object::submit(record* r, bool may_stage, bool behind_waiters) noexcept {
+  const auto cost = cost_of(*r);
+  const auto verdict = application_word_.admit(cost, domain_.application, may_stage, behind_waiters);
+  if (verdict == admission::admitted) {
+    r->charged = static_cast<std::uint32_t>(cost);
+    push(r);
+  }
+  return verdict;
+}
+
+void execution_object::submit_unchecked(record* r, bool charge) noexcept {
+  if (charge) {
+    r->charged = static_cast<std::uint32_t>(cost_of(*r));
+    application_word_.charge(r->charged);
+  }
+  push(r);
+}
+
+void execution_object::submit_step(std::unique_ptr<lifecycle_step> step) noexcept {
+  auto* r = make_record(record_kind::lifecycle);
+  r->body.emplace<std::unique_ptr<lifecycle_step>>(std::move(step));
+  r->charged = record_overhead_bytes;
+  lifecycle_word_.charge(r->charged);
+  push(r);
+}
+
+void execution_object::drain() noexcept {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr)
+    return;
+  auto* node = inbox_.exchange(nullptr, std::memory_order_acquire);
+  assert(node != idle());
+  inbox_node* in_order = nullptr;
+  while (node != nullptr) {
+    auto* next = node->next;
+    node->next = in_order;
+    in_order = node;
+    node = next;
+  }
+  while (in_order != nullptr) {
+    auto* r = static_cast<record*>(in_order);
+    in_order = r->next;
+    (r->kind == record_kind::lifecycle ? lifecycle_ : application_).push_back(r);
+  }
+}
+
+void execution_object::set_open(bool open) noexcept {
+  open_ = open;
+  if (open)
+    home_->make_ready(*this);
+}
+
+bool execution_object::quiet() const noexcept {
+  const auto* arrivals = inbox_.load(std::memory_order_acquire);
+  return application_.empty() && lifecycle_.empty() && active_runs == nullptr && outstanding == 0
+         && (arrivals == nullptr || arrivals == idle());
+}
+
+void execution_object::refuse_waiting(const error& why) noexcept {
+  drain();
+  while (!application_.empty()) {
+    auto* r = application_.pop_front();
+    if (r->charged != 0)
+      application_word_.release(1, r->charged);
+    r->charged = 0;
+    domain_.counters.drop(drop_reason::closed);
+    r->body.reset();
+    r->body.emplace<error>(why);
+    send_reply(r);
+  }
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,100 @@
+// A thing that owns a pair of lanes: a Spot, an Actor, a timer of a PerActor Spot, a node's handler table.
+#pragma once
+
+#include "zlink/execution/domain.hpp"
+#include "zlink/execution/gate.hpp"
+#include "zlink/execution/lane.hpp"
+#include "zlink/execution/turn.hpp"
+
+#include <string>
+
+namespace zlink::detail {
+
+/// How `dispatch` left a record.
+struct dispatched {
+  handler_run* run = nullptr; ///< a coroutine handler has taken the record
+  bool parked = false;        ///< answered later by a record of kind `answered`; `outstanding` was raised for it
+};
+
+class execution_object : public inbox_node {
+public:
+  execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags);
+  execution_object(const execution_object&) = delete;
+  execution_object& operator=(const execution_object&) = delete;
+
+  void ref() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void unref() const noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      const_cast<execution_object*>(this)->destroy();
+  }
+
+  // -- any thread ------------------------------------------------------------------------------------------------------
+
+  /// Reserves room and appends in one step as seen by the gate. Anything but `admitted` leaves `r` to the caller.
+  admission submit(record* r, bool may_stage, bool behind_waiters = true) noexcept;
+  /// Appends without asking for room: records from other nodes, holds, resumes.
+  void submit_unchecked(record* r, bool charge) noexcept;
+  /// Appends to the lifecycle lane. Room there is a matter of the step's own operation.
+  void submit_step(std::unique_ptr<lifecycle_step> step) noexcept;
+
+  admission_word& application_word() noexcept { return application_word_; }
+  const admission_word& application_word() const noexcept { return application_word_; }
+  execution_domain& domain() const noexcept { return domain_; }
+  gate& home() const noexcept { return *home_; }
+  virtual std::string_view mesh_name() const noexcept = 0;
+
+  // -- inside a turn of this object's gate -------------------------------------------------------------------------------
+
+  /// Runs the handler of `r`. Neither run nor parked: it has ended and `r->body` is the reply, if one is owed. May throw
+  /// what the application throws.
+  virtual dispatched dispatch(record* r) = 0;
+  /// Something that CAF delivered to the object's face: a response, a down or exit message.
+  virtual void consume_caf_event(record&) {}
+  /// Yield here: none, or the kind of refusal.
+  virtual std::optional<error_kind> yield_refused() const noexcept = 0;
+  /// Ticks and messages need the host's ownership deadline (S-40).
+  virtual bool needs_lease() const noexcept { return true; }
+  /// Nothing runs, waits or is owed any more; called when that becomes true while `watch_quiet` is set.
+  virtual void on_quiet() noexcept {}
+  /// A handler has ended; for idle eviction and root retirement.
+  virtual void on_handler_ended(record&) noexcept {}
+
+  /// Application records start only while open; an object under construction is not (C-96).
+  bool open() const noexcept { return open_; }
+  void set_open(bool open) noexcept;
+  void watch_quiet(bool on) noexcept { watch_quiet_ = on; }
+  /// No application record waits or runs, no run is suspended, no operation of its turns is under way (C-107, X-173).
+  bool quiet() const noexcept;
+  /// Ends what waits in the application lane without running it.
+  void refuse_waiting(const error& why) noexcept;
+
+  std::uint32_t outstanding = 0;         ///< operations started in turns of this object and not ended
+  handler_run* active_runs = nullptr;    ///< suspended or running coroutine handlers
+
+protected:
+  virtual ~execution_object();
+  virtual void destroy() noexcept { delete this; }
+
+private:
+  friend class gate;
+
+  void push(record* r) noexcept;
+  /// Moves arrivals into the lanes.
+  void drain() noexcept;
+
+  execution_domain& domain_;
+  counted_ptr<gate> home_;
+  mutable std::atomic<std::uint32_t> references_{1};
+  std::atomic<inbox_node*> inbox_;
+  admission_word application_word_;
+  admission_word lifecycle_word_;
+  record_fifo application_;
+  record_fifo lifecycle_;
+  execution_object* next_ready_ = nullptr;
+  lane_chooser chooser_;
+  bool open_;
+  bool watch_quiet_ = false;
+  bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,461 @@
+#include "zlink/execution/gate.hpp"
+
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/execution/operation_limit.hpp"
+#include "zlink/execution/waiting_room.hpp"
+
+#include <cassert>
+
+namespace zlink::detail {
+
+namespace {
+
+/// Per CAF worker: which gate it runs now and which one it runs next.
+struct worker_state {
+  gate* running = nullptr;
+  gate* handed = nullptr; ///< woken here, holds its scheduling reference
+  caf::execution_unit* unit = nullptr;
+};
+
+constinit thread_local worker_state worker;
+
+} // namespace
+
+caf::execution_unit* current_execution_unit() noexcept { return worker.unit; }
+
+inbox_node* gate::idle() noexcept { return reinterpret_cast<inbox_node*>(1); }
+
+/// Posts a sweep when the earliest deadline of the gate's operations has come. Holds the gate while scheduled.
+class gate::deadline_watch final : public counted, public timed {
+public:
+  steady_time due = steady_time::max(); ///< gate's side only
+
+  void start(gate& home, steady_time when) {
+    home.ref();
+    ref();
+    home.domain().infra->post([this, &home, when] {
+      if (home_ != nullptr)
+        home.unref();
+      home_ = &home;
+      home.domain().infra->schedule(*this, when);
+      unref();
+    });
+  }
+  void expired() noexcept override {
+    auto* home = std::exchange(home_, nullptr);
+    home->push_control(make_record(record_kind::sweep));
+    home->unref();
+  }
+  void dropped() noexcept override {
+    if (auto* home = std::exchange(home_, nullptr))
+      home->unref();
+  }
+
+private:
+  gate* home_ = nullptr; ///< infrastructure's side only
+};
+
+gate::~gate() {
+  if (watch_ != nullptr)
+    watch_->unref();
+}
+
+// -- any thread -----------------------------------------------------------------------------------------------------
+
+void gate::push(inbox_node& node, bool at_once) noexcept {
+  auto* seen = inbox_.load(std::memory_order_relaxed);
+  do
+    node.next = seen == idle() ? nullptr : seen;
+  while (!inbox_.compare_exchange_weak(seen, &node, std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (seen == idle())
+    wake(at_once);
+}
+
+void gate::push_ready(execution_object& object, bool at_once) noexcept {
+  object.ref(); // until it leaves the ready set
+  push(object, at_once);
+}
+
+void gate::wake(bool at_once) noexcept {
+  ref(); // until it is idle again
+  auto& w = worker;
+  if (at_once || w.running == nullptr || !domain_.hand_off) {
+    schedule(*domain_.system, this, w.unit);
+    return;
+  }
+  if (auto* earlier = std::exchange(w.handed, this))
+    schedule(*domain_.system, earlier, w.unit);
+}
+
+void gate::wake_run(handler_run& run) noexcept {
+  if (worker.running == this) {
+    queue_resume(run);
+    return;
+  }
+  auto* r = make_record(record_kind::wake);
+  r->body.emplace<counted_ptr<handler_run>>(counted_ptr<handler_run>::share(&run));
+  push(*r, true);
+}
+
+// -- CAF ------------------------------------------------------------------------------------------------------------
+
+caf::resumable::resume_result gate::resume(caf::execution_unit* unit, std::size_t max_throughput) {
+  constexpr std::size_t most = 300;
+  auto& w = worker;
+  w.unit = unit;
+  std::size_t budget = std::clamp<std::size_t>(max_throughput, 1, most);
+  const bool at_rest = run_batch(budget);
+  // Gates woken here run here, while this worker has budget: two that talk to each other need no other thread.
+  std::size_t chain = 4 * most;
+  while (auto* next = std::exchange(w.handed, nullptr)) {
+    std::size_t share = std::min<std::size_t>(most, chain);
+    const auto before = share;
+    if (share != 0 && next->run_batch(share))
+      next->unref();
+    else
+      schedule(*domain_.system, next, unit);
+    chain -= before - share;
+  }
+  w.unit = nullptr;
+  return at_rest ? awaiting_message : resume_later;
+}
+
+bool gate::run_batch(std::size_t& budget) noexcept {
+  auto& w = worker;
+  auto* outer = std::exchange(w.running, this);
+  now_ = domain_.time->now();
+  turn_budget_end_ = now_ + domain_.occupancy;
+  bool at_rest = false;
+  for (;;) {
+    drain_inbox();
+    if (resumes_first_ != nullptr) {
+      run_resumes();
+      if (budget > 0)
+        --budget;
+      continue;
+    }
+    if (holder_ == nullptr && ready_first_ != nullptr) {
+      if (budget == 0 || !run_ready(budget))
+        break;
+      continue;
+    }
+    if (become_idle()) {
+      at_rest = true;
+      break;
+    }
+  }
+  w.running = outer;
+  return at_rest;
+}
+
+bool gate::become_idle() noexcept {
+  inbox_node* none = nullptr;
+  return inbox_.compare_exchange_strong(none, idle(), std::memory_order_acq_rel);
+}
+
+void gate::drain_inbox() noexcept {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr)
+    return;
+  auto* node = inbox_.exchange(nullptr, std::memory_order_acquire);
+  inbox_node* in_order = nullptr;
+  while (node != nullptr) {
+    auto* next = node->next;
+    node->next = in_order;
+    in_order = node;
+    node = next;
+  }
+  while (in_order != nullptr) {
+    node = in_order;
+    in_order = node->next;
+    if (node->node == node_kind::record) {
+      handle_control(static_cast<record*>(node));
+      continue;
+    }
+    auto* object = static_cast<execution_object*>(node);
+    object->next_ready_ = nullptr;
+    (ready_first_ == nullptr ? ready_first_ : ready_last_->next_ready_) = object;
+    ready_last_ = object;
+  }
+}
+
+// -- operations -----------------------------------------------------------------------------------------------------
+
+std::uint64_t gate::add_operation(counted_ptr<operation_base> operation, execution_object& owner, steady_time due) {
+  operation->owner = &owner;
+  ++owner.outstanding;
+  if (due != steady_time::max())
+    watch_deadline(due);
+  return operations_.add(std::move(operation), &owner, due);
+}
+
+void gate::watch_deadline(steady_time due) noexcept {
+  if (watch_ == nullptr)
+    watch_ = new deadline_watch;
+  if (due >= watch_->due)
+    return;
+  watch_->due = due;
+  watch_->start(*this, due);
+}
+
+void gate::handle_control(record* r) noexcept {
+  switch (r->kind) {
+    case record_kind::wake:
+      queue_resume(**r->body.get<counted_ptr<handler_run>>());
+      free_record(r);
+      break;
+    case record_kind::sweep:
+      free_record(r);
+      sweep();
+      break;
+    default: complete(r); break;
+  }
+}
+
+void gate::complete(record* r) noexcept {
+  auto [operation, owner] = operations_.take(r->reply.id);
+  if (!operation) {
+    domain_.counters.drop(drop_reason::late_reply);
+    free_record(r);
+    return;
+  }
+  end_operation(*operation, *owner, [&] { operation->accept(*r); });
+  free_record(r);
+}
+
+template <class F>
+void gate::end_operation(operation_base& operation, execution_object& owner, F end) noexcept {
+  --owner.outstanding;
+  if (operation.end_slot())
+    domain_.operations->leave();
+  operation.unwatch();
+  end();
+  if (owner.watch_quiet_)
+    make_ready(owner);
+}
+
+void gate::sweep() noexcept {
+  const auto now = domain_.time->now();
+  for (auto id : operations_.select([now](auto*, steady_time due) { return due <= now; })) {
+    auto [operation, owner] = operations_.take(id);
+    end_operation(*operation, *owner, [&] { operation->fail(operation->timeout_error()); });
+  }
+  watch_->due = steady_time::max();
+  const auto next = operations_.earliest_due();
+  if (next != steady_time::max())
+    watch_deadline(next);
+}
+
+void gate::fail_operations(execution_object& object, const error& why) noexcept {
+  for (auto id : operations_.select([&](execution_object* owner, steady_time) { return owner == &object; })) {
+    auto [operation, owner] = operations_.take(id);
+    end_operation(*operation, *owner, [&] { operation->fail(why); });
+  }
+}
+
+// -- runs -----------------------------------------------------------------------------------------------------------
+
+void gate::queue_resume(handler_run& run) noexcept {
+  if (run.now == handler_run::state::holding) {
+    run.ref();
+    run.next = nullptr;
+    (resumes_first_ == nullptr ? resumes_first_ : resumes_last_->next) = &run;
+    resumes_last_ = &run;
+  } else if (run.now == handler_run::state::yielded) {
+    auto* r = make_record(record_kind::resume);
+    r->body.emplace<counted_ptr<handler_run>>(counted_ptr<handler_run>::share(&run));
+    run.object().submit_unchecked(r, false);
+  }
+}
+
+void gate::run_resumes() noexcept {
+  auto run = counted_ptr<handler_run>::adopt(resumes_first_);
+  resumes_first_ = run->next;
+  {
+    turn_scope scope{*this, run->object(), run.get()};
+    run->resume();
+  }
+  settle(*run);
+  now_ = domain_.time->now();
+}
+
+void gate::settle(handler_run& run) noexcept {
+  if (run.now == handler_run::state::running) // a detached coroutine that did not suspend again
+    run.now = handler_run::state::ended;
+  if (run.now == handler_run::state::holding) {
+    assert(holder_ == nullptr || holder_ == &run);
+    holder_ = &run;
+    return;
+  }
+  if (holder_ == &run)
+    holder_ = nullptr;
+  if (run.now == handler_run::state::ended)
+    finish_run(run);
+}
+
+void gate::finish_run(handler_run& run) noexcept {
+  auto& object = run.object();
+  run.leave_object();
+  if (run.failure())
+    domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+  if (auto step = run.take_step()) {
+    object.lifecycle_busy_ = false;
+    turn_scope scope{*this, object, nullptr};
+    step->ended(object, run.failure());
+  } else if (auto* r = run.take_record()) {
+    finish_record(object, r);
+  }
+  run.unref();
+  make_ready(object); // a lane may have waited for this run
+}
+
+// -- records --------------------------------------------------------------------------------------------------------
+
+bool gate::run_ready(std::size_t& budget) noexcept {
+  auto& object = *ready_first_;
+  object.drain();
+  const bool application = object.open_ && !object.application_.empty();
+  const bool lifecycle = !object.lifecycle_.empty() && !object.lifecycle_busy_;
+  switch (object.chooser_.pick(application, lifecycle)) {
+    case lane_chooser::choice::none: leave_ready(object); return true;
+    case lane_chooser::choice::application: run_record(object, object.application_.pop_front()); break;
+    case lane_chooser::choice::lifecycle: run_step(object, object.lifecycle_.pop_front()); break;
+  }
+  --budget;
+  now_ = domain_.time->now();
+  if (auto* handed = worker.handed; handed != nullptr && worker.running == this && ready_first_ != nullptr
+                                    && holder_ == nullptr && has_more_work()) {
+    worker.handed = nullptr; // it does not wait for what this gate has left (D-2)
+    schedule(*domain_.system, handed, worker.unit);
+  }
+  if (now_ < turn_budget_end_)
+    return true;
+  if (ready_first_ != nullptr && ready_first_ != ready_last_) { // occupancy used up: to the back
+    auto* first = ready_first_;
+    ready_first_ = first->next_ready_;
+    first->next_ready_ = nullptr;
+    ready_last_->next_ready_ = first;
+    ready_last_ = first;
+  }
+  return false;
+}
+
+bool gate::has_more_work() const noexcept {
+  const auto& object = *ready_first_;
+  return ready_first_ != ready_last_ || (object.open_ && !object.application_.empty()) || !object.lifecycle_.empty()
+         || object.inbox_.load(std::memory_order_relaxed) != nullptr;
+}
+
+void gate::leave_ready(execution_object& object) noexcept {
+  inbox_node* none = nullptr;
+  auto* next = object.next_ready_;
+  if (!object.inbox_.compare_exchange_strong(none, idle(), std::memory_order_acq_rel))
+    return; // something arrived
+  ready_first_ = next;
+  if (next == nullptr)
+    ready_last_ = nullptr;
+  if (object.watch_quiet_ && object.quiet())
+    object.on_quiet();
+  object.unref();
+}
+
+void gate::make_ready(execution_object& object) noexcept {
+  auto* parked = idle();
+  if (object.inbox_.compare_exchange_strong(parked, nullptr, std::memory_order_acq_rel))
+    push_ready(object, false);
+}
+
+void gate::run_record(execution_object& object, record* r) noexcept {
+  switch (r->kind) {
+    case record_kind::resume: run_continuation(object, r); return;
+    case record_kind::caf_event: run_caf_event(object, r); return;
+    case record_kind::answered: {
+      auto* request = r->answers;
+      request->body = std::move(r->body);
+      free_record(r);
+      --object.outstanding;
+      finish_record(object, request);
+      return;
+    }
+    default: break;
+  }
+  if (object.needs_lease() && !domain_.admits(now_)) {
+    finish_refused(object, r, error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"});
+    return;
+  }
+  dispatched outcome;
+  {
+    turn_scope scope{*this, object, nullptr};
+    try {
+      outcome = object.dispatch(r);
+    } catch (...) {
+      domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+      store_failure(*r, std::current_exception());
+    }
+  }
+  if (outcome.run != nullptr)
+    settle(*outcome.run);
+  else if (!outcome.parked)
+    finish_record(object, r);
+}
+
+void gate::run_caf_event(execution_object& object, record* r) noexcept {
+  turn_scope scope{*this, object, nullptr};
+  try {
+    object.consume_caf_event(*r);
+  } catch (...) {
+    domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+  }
+  free_record(r);
+}
+
+void gate::run_continuation(execution_object& object, record* r) noexcept {
+  if (auto* waiting = r->body.get<counted_ptr<handler_run>>()) {
+    auto run = std::move(*waiting);
+    free_record(r);
+    if (run->now != handler_run::state::yielded)
+      return;
+    {
+      turn_scope scope{*this, object, run.get()};
+      run->resume();
+    }
+    settle(*run);
+    return;
+  }
+  auto operation = std::move(*r->body.get<counted_ptr<operation_base>>());
+  free_record(r);
+  turn_scope scope{*this, object, nullptr};
+  run_application_callback([&] { operation->run_callback(); });
+}
+
+void gate::run_step(execution_object& object, record* r) noexcept {
+  auto step = std::move(*r->body.get<std::unique_ptr<lifecycle_step>>());
+  object.lifecycle_word_.release(1, r->charged);
+  free_record(r);
+  object.lifecycle_busy_ = true;
+  auto* run = new handler_run{*this, object, nullptr, false};
+  {
+    turn_scope scope{*this, object, run};
+    run->start_step(std::move(step));
+  }
+  settle(*run);
+}
+
+void gate::finish_refused(execution_object& object, record* r, error what) noexcept {
+  r->body.reset();
+  r->body.emplace<error>(std::move(what));
+  domain_.counters.drop(drop_reason::refused);
+  finish_record(object, r);
+}
+
+void gate::finish_record(execution_object& object, record* r) noexcept {
+  object.on_handler_ended(*r);
+  const bool somebody_waits = r->charged != 0 && object.application_word_.release(1, r->charged);
+  r->charged = 0;
+  if (r->kind != record_kind::request && r->body.kind() == payload_kind::error)
+    domain_.counters.drop(drop_reason::handler_failed);
+  send_reply(r);
+  if (somebody_waits)
+    domain_.waiting->room_in(object);
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,65 @@
+#include "zlink/execution/infrastructure.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace zlink::detail {
+
+namespace {
+
+/// A job for later; owns itself until it has run.
+class delayed_job final : public timed {
+public:
+  explicit delayed_job(unique_function<void()> job) : job_(std::move(job)) {}
+  void expired() noexcept override {
+    std::unique_ptr<delayed_job> self{this};
+    job_();
+  }
+  void dropped() noexcept override { delete this; }
+
+private:
+  unique_function<void()> job_;
+};
+
+} // namespace
+
+infrastructure::infrastructure(std::shared_ptr<serial_executor> unit, std::shared_ptr<const clock> time)
+  : unit_(std::move(unit)), time_(std::move(time)), wheel_(time_->now()) {
+  unit_->on_alarm([this] { on_alarm(); });
+}
+
+infrastructure::~infrastructure() {
+  unit_->stop();
+  wheel_.advance(steady_time::max());
+  while (auto* entry = wheel_.pop_expired())
+    static_cast<timed*>(entry)->dropped();
+}
+
+void infrastructure::schedule(timed& entry, steady_time due) noexcept {
+  assert(running_here());
+  wheel_.cancel(entry);
+  wheel_.insert(entry, due);
+  arm();
+}
+
+void infrastructure::post_after(steady_duration delay, unique_function<void()> job) {
+  post([this, due = time_->now() + delay, job = std::move(job)]() mutable {
+    schedule(*new delayed_job{std::move(job)}, due);
+  });
+}
+
+void infrastructure::arm() noexcept {
+  const auto due = wheel_.next_due();
+  if (due != armed_)
+    unit_->alarm_at(armed_ = due);
+}
+
+void infrastructure::on_alarm() noexcept {
+  armed_ = steady_time::max();
+  wheel_.advance(time_->now());
+  while (auto* entry = wheel_.pop_expired())
+    static_cast<timed*>(entry)->expired();
+  arm();
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,112 @@
+#include "zlink/execution/operation.hpp"
+
+#include "zlink/codec_error.hpp"
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/execution/executor.hpp"
+#include "zlink/execution/turn.hpp"
+
+namespace zlink::detail {
+
+error operation_base::timeout_error() const {
+  std::string text{verb};
+  if (!subject.empty())
+    text += " \"" + subject + '"';
+  return {error_kind::deadline_exceeded, text + " did not end in time"};
+}
+
+bool operation_base::await(std::coroutine_handle<> h, handler_run* run) noexcept {
+  handle_ = h;
+  run_ = run;
+  if (run != nullptr) {
+    run->ref();
+    run->suspend(this);
+  }
+  auto expected = state::pending;
+  if (state_.compare_exchange_strong(expected, state::waiting, std::memory_order_acq_rel))
+    return true;
+  if (run != nullptr) {
+    run->forget(this);
+    std::exchange(run_, nullptr)->unref();
+  }
+  return false;
+}
+
+void operation_base::abandon_await() noexcept {
+  auto expected = state::waiting;
+  if (!state_.compare_exchange_strong(expected, state::pending, std::memory_order_acq_rel))
+    return; // decided: the run gets its resume and finds itself ended
+  handle_ = nullptr;
+  if (auto* run = std::exchange(run_, nullptr)) {
+    run->forget(this);
+    run->unref();
+  }
+}
+
+void operation_base::when_done(unique_function<void()> callback, bool at_once) {
+  callback_ = std::move(callback);
+  at_once_ = at_once;
+  auto expected = state::pending;
+  if (state_.compare_exchange_strong(expected, state::waiting, std::memory_order_acq_rel))
+    return;
+  notify();
+}
+
+void operation_base::finish() noexcept {
+  if (state_.exchange(state::done, std::memory_order_acq_rel) == state::waiting)
+    notify();
+}
+
+void operation_base::notify() noexcept {
+  if (callback_) {
+    if (at_once_)
+      run_callback();
+    else if (auto* t = owner == nullptr ? current_turn() : nullptr)
+      post_callback(*t->object);
+    else if (owner != nullptr)
+      post_callback(*owner);
+    else if (dispatcher)
+      dispatcher->post([held = counted_ptr<operation_base>::share(this)] {
+        run_application_callback([&] { held->run_callback(); });
+      });
+    else
+      run_application_callback([this] { run_callback(); });
+    return;
+  }
+  if (auto* run = std::exchange(run_, nullptr)) {
+    run->home().wake_run(*run);
+    run->unref();
+  } else if (dispatcher) {
+    dispatcher->post([h = handle_] {
+      runtime_context_guard inside;
+      h.resume();
+    });
+  } else {
+    handle_.resume();
+  }
+}
+
+void operation_base::post_callback(execution_object& object) noexcept {
+  auto* r = make_record(record_kind::resume);
+  r->body.emplace<counted_ptr<operation_base>>(counted_ptr<operation_base>::share(this));
+  object.submit_unchecked(r, false);
+}
+
+void operation_base::watch(std::stop_token token, unique_function<void()> request) {
+  if (token.stop_possible())
+    stop_watch_ = std::make_unique<stop_watch>(std::move(token), std::move(request));
+}
+
+error unexpected_reply(payload& body, const char* wanted) {
+  std::string text = "the reply is ";
+  if (body.empty())
+    text += "empty";
+  else if (auto* encoded = body.get<encoded_value>())
+    text += "packet \"" + encoded->packet_name + '"';
+  else if (auto* packet = body.packet())
+    text += "packet \"" + std::string{packet->name} + '"';
+  else
+    text += "of another type";
+  return {error_kind::protocol_error, text + "; the caller asked for \"" + wanted + '"'};
+}
+
+} // namespace zlink::detail

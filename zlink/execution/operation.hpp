@@ -1,0 +1,164 @@
+// The shared state behind a task that a terminal returned: one outcome, decided once, and whoever waits for it.
+#pragma once
+
+#include "zlink/error.hpp"
+#include "zlink/execution/counted.hpp"
+#include "zlink/execution/record.hpp"
+#include "zlink/unique_function.hpp"
+
+#include <atomic>
+#include <coroutine>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace zlink::detail {
+
+class execution_object;
+class handler_run;
+class serial_executor;
+
+/// What awaiting this operation does with the caller's turn. `plain`: as submit; no terminal of a call.
+enum class turn_use : std::uint8_t { plain, submit, yield };
+
+/// The innermost handler run on this thread, or null outside of turns.
+handler_run* current_run() noexcept;
+/// True inside a turn, a callback of the layer, a worker body.
+bool in_runtime_context() noexcept;
+
+/// Marks the calling thread as runtime context while alive.
+class runtime_context_guard {
+public:
+  runtime_context_guard() noexcept;
+  ~runtime_context_guard();
+  runtime_context_guard(const runtime_context_guard&) = delete;
+  runtime_context_guard& operator=(const runtime_context_guard&) = delete;
+
+private:
+  bool before_;
+};
+
+class operation_base : public counted {
+public:
+  turn_use use = turn_use::plain;
+  /// Where continuations of callers outside of turns run (M-21); null: on the thread that decided.
+  std::shared_ptr<serial_executor> dispatcher;
+  /// The object whose turn started the operation; null outside. `.then` callbacks run in its turns.
+  execution_object* owner = nullptr;
+
+  /// The operation counts against the host's bound; false: it has ended meanwhile, the place is to be given back.
+  bool hold_slot() noexcept {
+    auto expected = slot::none;
+    return slot_.compare_exchange_strong(expected, slot::held, std::memory_order_acq_rel);
+  }
+  /// Whoever ends the operation: true if a place is to be given back.
+  bool end_slot() noexcept { return slot_.exchange(slot::ended, std::memory_order_acq_rel) == slot::held; }
+
+  /// "request to spot" and which one, for the text of a timeout.
+  const char* verb = "operation";
+  std::string subject;
+  error timeout_error() const;
+
+  bool done() const noexcept { return state_.load(std::memory_order_acquire) == state::done; }
+
+  /// Ends the operation with a reply record's body. Takes nothing: the caller frees the record.
+  virtual void accept(record& reply) noexcept = 0;
+  virtual void fail(error what) noexcept = 0;
+  virtual void cancel() noexcept = 0;
+
+  /// False: already done, go on at once. True: `h` is resumed later, in `run`'s turn if there is one.
+  bool await(std::coroutine_handle<> h, handler_run* run) noexcept;
+  /// The awaiting frame is being destroyed.
+  void abandon_await() noexcept;
+  /// Runs `callback` when done: in a turn of `owner`, or on the dispatcher, or for `at_once` on the deciding thread.
+  void when_done(unique_function<void()> callback, bool at_once = false);
+
+  // Used by the runtime when a continuation is due.
+  std::coroutine_handle<> waiting_handle() const noexcept { return handle_; }
+  void run_callback() { std::exchange(callback_, nullptr)(); }
+  bool has_callback() const noexcept { return static_cast<bool>(callback_); }
+
+  /// Asks to be cancelled through `token`; `request` posts to wherever the operation is decided (D-4).
+  void watch(std::stop_token token, unique_function<void()> request);
+  void unwatch() noexcept { stop_watch_.reset(); }
+
+protected:
+  /// The outcome is stored: tell whoever waits. At most once.
+  void finish() noexcept;
+
+private:
+  void notify() noexcept;
+  void post_callback(execution_object& object) noexcept;
+
+  enum class state : std::uint8_t { pending, waiting, done };
+  enum class slot : std::uint8_t { none, held, ended };
+  using stop_watch = std::stop_callback<unique_function<void()>>;
+
+  std::atomic<state> state_{state::pending};
+  std::atomic<slot> slot_{slot::none};
+  bool at_once_ = false;
+  std::coroutine_handle<> handle_;
+  handler_run* run_ = nullptr; ///< counted while it waits here
+  unique_function<void()> callback_;
+  std::unique_ptr<stop_watch> stop_watch_;
+};
+
+/// Error for a reply whose value is of another type than the caller asked for (M-137).
+error unexpected_reply(payload& body, const char* wanted);
+/// Decodes `body` into a constructed `into` of the packet type; an error if it is something else or undecodable.
+std::optional<error> decode_reply(payload& body, const packet_type& wanted, void* into) noexcept;
+
+/// A `caf::error` that a behaviour returned, as a ZLink caller sees it (D-14).
+std::optional<error> caf_failure(payload& body);
+
+template <class T>
+class operation final : public operation_base {
+public:
+  /// Only after `done()`.
+  result<T>& outcome() noexcept { return *outcome_; }
+
+  void set(result<T> outcome) noexcept {
+    outcome_.emplace(std::move(outcome));
+    finish();
+  }
+  void fail(error what) noexcept override { set(result<T>{std::move(what)}); }
+  void cancel() noexcept override { set(result<T>{cancelled}); }
+  void accept(record& reply) noexcept override {
+    auto& body = reply.body;
+    if (auto* what = body.get<error>())
+      set(result<T>{std::move(*what)});
+    else if (body.get<cancelled_t>())
+      set(result<T>{cancelled});
+    else if (auto failed = caf_failure(body))
+      set(result<T>{std::move(*failed)});
+    else if constexpr (std::is_void_v<T>)
+      set(result<void>{});
+    else
+      accept_value(body);
+  }
+
+private:
+  void accept_value(payload& body) noexcept
+    requires(!std::is_void_v<T>)
+  {
+    if (auto* value = body.get<T>()) {
+      set(result<T>{std::move(*value)});
+      return;
+    }
+    if constexpr (value_ops_for<T>::is_packet) {
+      T value{};
+      if (auto failed = decode_reply(body, packet_type_of<T>(), &value))
+        set(result<T>{std::move(*failed)});
+      else
+        set(result<T>{std::move(value)});
+    } else if (auto* message = body.get<caf::message>(); message != nullptr && message->match_elements<T>()) {
+      set(result<T>{message->get_as<T>(0)});
+    } else {
+      set(result<T>{unexpected_reply(body, typeid(T).name())});
+    }
+  }
+
+  std::optional<result<T>> outcome_;
+};
+
+} // namespace zlink::detail

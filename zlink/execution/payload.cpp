@@ -1,0 +1,42 @@
+#include "zlink/execution/payload.hpp"
+
+namespace zlink::detail {
+
+dynamic_value::dynamic_value(const packet_type& type)
+  : type_(&type), place_(::operator new(type.size, std::align_val_t{type.alignment})) {
+  type.construct(place_);
+}
+
+dynamic_value::~dynamic_value() {
+  if (place_ == nullptr)
+    return;
+  type_->destroy(place_);
+  ::operator delete(place_, std::align_val_t{type_->alignment});
+}
+
+raw_value::raw_value(const packet_type& type)
+  : type_(&type), place_(::operator new(type.size, std::align_val_t{type.alignment})) {}
+
+raw_value::~raw_value() {
+  if (place_ != nullptr)
+    ::operator delete(place_, std::align_val_t{type_->alignment});
+}
+
+const packet_type* payload::packet() noexcept {
+  if (ops_ == nullptr)
+    return nullptr;
+  if (auto* dynamic = get<dynamic_value>())
+    return &dynamic->type();
+  return ops_->packet();
+}
+
+std::size_t payload::size() noexcept {
+  switch (kind()) {
+    case payload_kind::empty: return 0;
+    case payload_kind::encoded: return get<encoded_value>()->data.size();
+    case payload_kind::dynamic: return get<dynamic_value>()->type().size;
+    default: return ops_->size;
+  }
+}
+
+} // namespace zlink::detail

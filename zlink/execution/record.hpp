@@ -1,0 +1,100 @@
+// One accepted unit of work: a pooled node that carries its value inline and, as a request, turns round as its own reply.
+#pragma once
+
+#include "zlink/clock.hpp"
+#include "zlink/execution/counted.hpp"
+#include "zlink/execution/payload.hpp"
+#include "zlink/metadata.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace zlink::detail {
+
+class execution_object;
+struct record;
+
+enum class node_kind : std::uint8_t { record, object };
+
+/// What an inbox holds: a record, or (in a gate's inbox) an object that became ready.
+struct inbox_node {
+  inbox_node* next = nullptr;
+  const node_kind node;
+  explicit inbox_node(node_kind kind) noexcept : node(kind) {}
+};
+
+enum class record_kind : std::uint8_t {
+  send,       ///< application lane: one-way message
+  request,    ///< application lane: owes one reply
+  tick,       ///< application lane: a timer's pending tick
+  resume,     ///< application lane: continues a yielded run or runs a `.then` callback; uncharged (X-26)
+  caf_event,  ///< application lane: something that CAF delivered to the object's face; uncharged
+  answered,   ///< application lane: a request whose answer came later (CAF promise); only finished, uncharged
+  lifecycle,  ///< lifecycle lane: a step of the layer
+  completion, ///< gate inbox: the end of an operation in the gate's table
+  wake,       ///< gate inbox: a run waiting for something outside the gate may go on
+  sweep,      ///< gate inbox: some operation of the gate may be past its deadline
+};
+
+/// Whoever waits for a reply: a gate (operation table), an outside operation, a link. Takes the record.
+class reply_receiver {
+public:
+  virtual void receive_reply(record* reply) noexcept = 0;
+  virtual void ref_receiver() noexcept = 0;
+  virtual void unref_receiver() noexcept = 0;
+
+protected:
+  ~reply_receiver() = default;
+};
+
+/// Where the reply to a request goes; owns a reference to the receiver.
+struct reply_route {
+  reply_receiver* receiver = nullptr;
+  std::uint64_t id = 0; ///< the receiver's entry
+};
+
+/// Fields that only some records need; allocated on demand.
+struct record_extra {
+  message_metadata metadata;
+  std::string channel;
+  std::string topic;
+  std::string source_rid;
+  std::string content_type; ///< of a body that has been decoded
+  std::string correlation;
+  unique_id operation;
+};
+
+struct record : inbox_node {
+  record_kind kind = record_kind::send;
+  bool from_link = false;       ///< holds a host permit until its handler starts (X-101)
+  std::uint32_t charged = 0;    ///< bytes reserved in the target's lane, 0: none
+  execution_object* target = nullptr;
+  reply_route reply;            ///< request: where to; completion: `reply.id` names the entry
+  record* answers = nullptr;    ///< answered: the parked request
+  steady_time deadline{};       ///< of the operation; zero: none
+  std::unique_ptr<record_extra> extra;
+  counted_ptr<counted> about;   ///< tick: its timer
+  payload body;
+
+  record() noexcept : inbox_node(node_kind::record) {}
+  record_extra& more() {
+    if (!extra)
+      extra = std::make_unique<record_extra>();
+    return *extra;
+  }
+};
+
+/// A fresh record from this thread's pool.
+record* make_record(record_kind kind);
+/// Gives it back. A request must have been answered: its reply route must be empty.
+void free_record(record* r) noexcept;
+/// Records alive in this process; zero when everything has ended (M-46).
+std::int64_t live_records() noexcept;
+
+/// Turns a request, whose `body` already is the answer, round to its receiver; frees a record that owes no reply.
+void send_reply(record* r) noexcept;
+/// Answers a request with an error; a one-way record is counted as dropped with `what` and freed.
+void refuse(record* r, error what) noexcept;
+
+} // namespace zlink::detail

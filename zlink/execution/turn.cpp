@@ -1,0 +1,127 @@
+#include "zlink/execution/turn.hpp"
+
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/execution/gate.hpp"
+
+#include <cassert>
+
+namespace zlink::detail {
+
+namespace {
+
+constinit thread_local turn* active_turn = nullptr;
+constinit thread_local bool runtime_context = false;
+
+} // namespace
+
+turn* current_turn() noexcept { return active_turn; }
+handler_run* current_run() noexcept { return active_turn == nullptr ? nullptr : active_turn->run; }
+bool in_runtime_context() noexcept { return runtime_context; }
+
+runtime_context_guard::runtime_context_guard() noexcept : before_(std::exchange(runtime_context, true)) {}
+runtime_context_guard::~runtime_context_guard() { runtime_context = before_; }
+
+turn_scope::turn_scope(gate& home, execution_object& object, handler_run* run) noexcept
+  : turn_{&home, &object, run, active_turn} {
+  active_turn = &turn_;
+}
+
+turn_scope::~turn_scope() { active_turn = turn_.outer; }
+
+handler_run::handler_run(gate& home, execution_object& object, record* r, bool detached) noexcept
+  : home_(&home), object_(&object), record_(r), context_(&object, r), detached_(detached) {
+  home.ref();
+  next_active = object.active_runs;
+  if (next_active != nullptr)
+    next_active->prev_active = this;
+  object.active_runs = this;
+}
+
+handler_run::~handler_run() {
+  assert(record_ == nullptr && "a run that has not ended keeps its request");
+  if (root_)
+    root_.destroy();
+  home_->unref();
+}
+
+void handler_run::leave_object() noexcept {
+  if (prev_active != nullptr)
+    prev_active->next_active = next_active;
+  else
+    object_->active_runs = next_active;
+  if (next_active != nullptr)
+    next_active->prev_active = prev_active;
+  next_active = prev_active = nullptr;
+}
+
+void handler_run::start_step(std::unique_ptr<lifecycle_step> step) {
+  step_ = std::move(step);
+  start(step_->run(*object_));
+}
+
+void handler_run::suspend(operation_base* what) noexcept {
+  waiting_for_ = what;
+  now = detached_ || what->use == turn_use::yield ? state::yielded : state::holding;
+}
+
+void handler_run::forget(operation_base* what) noexcept {
+  if (waiting_for_ != what)
+    return;
+  waiting_for_ = nullptr;
+  now = state::running;
+}
+
+void handler_run::resume() {
+  now = state::running;
+  std::exchange(waiting_for_, nullptr)->waiting_handle().resume();
+}
+
+void store_failure(record& r, std::exception_ptr what) noexcept {
+  std::string text;
+  auto kind = error_kind::internal_failure;
+  try {
+    std::rethrow_exception(what);
+  } catch (const undecodable_record& failure) {
+    kind = error_kind::protocol_error;
+    text = failure.what();
+  } catch (const std::exception& failure) {
+    text = failure.what();
+  } catch (...) {
+    text = "an exception that is no std::exception";
+  }
+  r.body.reset();
+  r.body.emplace<error>(kind, std::move(text));
+}
+
+void start_detached(std::coroutine_handle<> frame) {
+  auto* t = current_turn();
+  if (t == nullptr) {
+    frame.resume();
+    return;
+  }
+  auto* run = new handler_run{*t->home, *t->object, nullptr, true};
+  {
+    turn_scope scope{*t->home, *t->object, run};
+    frame.resume();
+  }
+  t->home->settle(*run);
+}
+
+void run_application_callback(unique_function<void()> callback) noexcept {
+  runtime_context_guard inside;
+  try {
+    callback();
+  } catch (...) {
+    // Recorded nowhere but in the counter of its object: one callback that throws stops no other.
+    if (auto* t = current_turn())
+      t->home->domain().counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void throw_blocking_wait_in_runtime_context() {
+  throw operation_failed{error{error_kind::invalid_operation,
+                               "sync_wait inside a turn, a callback or a worker would block what it waits for; await "
+                               "the task instead"}};
+}
+
+} // namespace zlink::detail

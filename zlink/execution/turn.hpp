@@ -1,0 +1,162 @@
+// The stretch from taking a gate to giving it back, and the run of a handler that may span several of them.
+#pragma once
+
+#include "zlink/execution/counted.hpp"
+#include "zlink/execution/operation.hpp"
+#include "zlink/execution/record.hpp"
+#include "zlink/message_context.hpp"
+#include "zlink/task.hpp"
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace zlink::detail {
+
+class execution_object;
+class gate;
+
+/// What runs on this thread now. Set anew at every turn and every resumption; never kept across a suspension.
+struct turn {
+  gate* home = nullptr;
+  execution_object* object = nullptr;
+  handler_run* run = nullptr; ///< null for a handler that is no coroutine
+  turn* outer = nullptr;
+};
+
+/// The turn on this thread, or null.
+turn* current_turn() noexcept;
+
+/// Makes a turn current while alive.
+class turn_scope {
+public:
+  turn_scope(gate& home, execution_object& object, handler_run* run) noexcept;
+  ~turn_scope();
+  turn_scope(const turn_scope&) = delete;
+  turn_scope& operator=(const turn_scope&) = delete;
+  turn& get() noexcept { return turn_; }
+
+private:
+  turn turn_;
+  runtime_context_guard guard_;
+};
+
+/// A step of the layer in the lifecycle lane, for example building the application instance.
+class lifecycle_step {
+public:
+  virtual ~lifecycle_step() = default;
+  /// Begins the step inside a turn; the step has ended when the task has.
+  virtual task<void> run(execution_object& object) = 0;
+  /// Called inside a turn when the task has ended; null: it ended well.
+  virtual void ended(execution_object& object, std::exception_ptr failure) noexcept = 0;
+};
+
+/// From a coroutine handler's first instruction to the end of its last awaited continuation. Belongs to its object; touched
+/// only inside the gate, except for its reference count.
+class handler_run final : public counted {
+public:
+  enum class state : std::uint8_t {
+    running,
+    holding, ///< suspended by submit: the gate waits with it (X-19)
+    yielded, ///< suspended by yield, or detached: the gate goes on without it (X-31)
+    ended,
+  };
+
+  /// Takes over `r`, which may be null (`.then` of a coroutine inside a turn).
+  handler_run(gate& home, execution_object& object, record* r, bool detached) noexcept;
+  ~handler_run() override;
+
+  gate& home() const noexcept { return *home_; }
+  execution_object& object() const noexcept { return *object_; }
+  record* request() const noexcept { return record_; }
+  const message_context& context() const noexcept { return context_; }
+  bool detached() const noexcept { return detached_; }
+
+  /// Runs the handler's coroutine to its first suspension or its end, inside the current turn. At its end `record`'s body
+  /// is the reply, or the error of what it threw.
+  template <class R>
+  void start(task<R> handler);
+  void start_step(std::unique_ptr<lifecycle_step> step);
+
+  /// The suspended frame waits for `what`.
+  void suspend(operation_base* what) noexcept;
+  /// The frame that waited is being destroyed.
+  void forget(operation_base* what) noexcept;
+  /// Goes on after `suspend`, inside a turn of its own or the held one.
+  void resume();
+
+  /// Once, when it has ended.
+  std::unique_ptr<lifecycle_step> take_step() noexcept { return std::move(step_); }
+  record* take_record() noexcept { return std::exchange(record_, nullptr); }
+  std::exception_ptr failure() const noexcept { return failure_; }
+  void leave_object() noexcept;
+
+  state now = state::running;
+  handler_run* next = nullptr;       ///< in the gate's list of runs to resume
+  handler_run* next_active = nullptr; ///< in the object's list of active runs
+  handler_run* prev_active = nullptr;
+
+private:
+  template <class R>
+  static void frame_ended(void* self) noexcept;
+
+  gate* home_;
+  execution_object* object_;
+  record* record_;
+  message_context context_;
+  bool detached_;
+  std::coroutine_handle<> root_;
+  operation_base* waiting_for_ = nullptr;
+  std::unique_ptr<lifecycle_step> step_;
+  std::exception_ptr failure_;
+};
+
+/// A record whose body is no such packet: the fault of its sender, not of a handler (M-143).
+class undecodable_record : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Puts the exception in flight into the record: a fault of the application is internal_failure.
+void store_failure(record& r, std::exception_ptr what) noexcept;
+
+template <class R>
+void handler_run::start(task<R> handler) {
+  auto frame = handler.frame();
+  if (!frame) { // a terminal's task returned as it is, or one that has ended: await it in a coroutine of our own
+    start([](task<R> inner) -> task<R> { co_return co_await std::move(inner); }(std::move(handler)));
+    return;
+  }
+  handler.release_frame();
+  frame.promise().ended_context = this;
+  frame.promise().ended = &handler_run::frame_ended<R>;
+  root_ = frame;
+  frame.resume();
+}
+
+template <class R>
+void handler_run::frame_ended(void* self) noexcept {
+  auto& run = *static_cast<handler_run*>(self);
+  auto frame = std::coroutine_handle<task_promise<R>>::from_address(run.root_.address());
+  run.root_ = nullptr;
+  if (run.record_ != nullptr)
+    run.record_->body.reset();
+  try {
+    if constexpr (std::is_void_v<R>)
+      frame.promise().take();
+    else if (run.record_ != nullptr)
+      run.record_->body.template emplace<R>(frame.promise().take());
+  } catch (...) {
+    run.failure_ = std::current_exception();
+    if (run.record_ != nullptr)
+      store_failure(*run.record_, run.failure_);
+  }
+  frame.destroy();
+  run.now = state::ended;
+}
+
+} // namespace zlink::detail

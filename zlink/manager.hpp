@@ -1,0 +1,171 @@
+// Clients and managers that a host hands out. Usable from any thread; inside a turn their calls belong to that turn (M-22).
+#pragma once
+
+#include "zlink/calls.hpp"
+#include "zlink/context.hpp"
+#include "zlink/identity.hpp"
+#include "zlink/message.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace zlink {
+
+/// How a create call ended (C-62).
+enum class spot_create_state : std::uint8_t { existing = 0, created = 1, rejected = 2 };
+/// "existing", "created", "rejected".
+const char* to_string(spot_create_state state) noexcept;
+
+/// Ref, state and reply together; a rejected attempt's ref names that attempt only.
+struct spot_create_result {
+  spot_ref spot;
+  spot_create_state state = spot_create_state::existing;
+  std::optional<message> reply;
+};
+
+namespace detail {
+
+/// What both create calls collect.
+class create_call {
+public:
+  create_call(host_runtime& host, std::optional<std::string> id, std::string type) noexcept
+    : host_(&host), id_(std::move(id)), type_(std::move(type)) {}
+  create_call(create_call&&) noexcept = default;
+  create_call& operator=(create_call&&) noexcept = default;
+
+  void set_mesh(std::string name);
+  void set_request(message request);
+  void set_timeout(std::chrono::nanoseconds limit);
+  task<spot_create_result> start(turn_use use, std::stop_token cancel);
+
+private:
+  friend class user_spots;
+  host_runtime* host_;
+  std::optional<std::string> id_;
+  std::string type_;
+  std::optional<std::string> mesh_;
+  std::optional<message> request_;
+  std::optional<std::chrono::milliseconds> timeout_;
+  bool started_ = false;
+  bool twice_ = false; ///< an option was set a second time: told at the terminal
+};
+
+template <class Call>
+class create_setters {
+public:
+  /// The mesh in which a new Spot is placed; an existing one stays where it is (C-45). Once.
+  Call& in_mesh(std::string name) & {
+    self().call_.set_mesh(std::move(name));
+    return self();
+  }
+  Call&& in_mesh(std::string name) && { return std::move(in_mesh(std::move(name))); }
+  /// What `on_create` is asked; at most 1 MiB encoded (C-68). Once.
+  template <packet T>
+  Call& request(T value) & {
+    self().call_.set_request(message{std::move(value)});
+    return self();
+  }
+  template <packet T>
+  Call&& request(T value) && {
+    return std::move(request(std::move(value)));
+  }
+  /// 1 ms to INT_MAX ms, else `std::invalid_argument`; default is the mesh's request timeout. Covers everything up to the
+  /// outcome (C-60). Once.
+  Call& timeout(std::chrono::nanoseconds limit) & {
+    self().call_.set_timeout(limit);
+    return self();
+  }
+  Call&& timeout(std::chrono::nanoseconds limit) && { return std::move(timeout(limit)); }
+
+  /// Ends with an outcome, also a rejection; fails with the kinds of chapter "creation" of the reference.
+  task<spot_create_result> submit(std::stop_token cancel = {}) {
+    return self().call_.start(turn_use::submit, std::move(cancel));
+  }
+  task<spot_create_result> yield(std::stop_token cancel = {}) {
+    return self().call_.start(turn_use::yield, std::move(cancel));
+  }
+
+private:
+  Call& self() noexcept { return static_cast<Call&>(*this); }
+};
+
+} // namespace detail
+
+/// A new User Spot under an id that the layer issues (C-61).
+class spot_create_call : public detail::create_setters<spot_create_call> {
+public:
+  explicit spot_create_call(detail::create_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::create_setters<spot_create_call>;
+  detail::create_call call_;
+};
+
+/// The User Spot of that id, created if it is missing.
+class spot_get_or_create_call : public detail::create_setters<spot_get_or_create_call> {
+public:
+  explicit spot_get_or_create_call(detail::create_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::create_setters<spot_get_or_create_call>;
+  detail::create_call call_;
+};
+
+/// Messages to Spots, and the life of User Spots (C-58, C-140). Throws `std::invalid_argument` for malformed ids and types.
+class spot_manager {
+public:
+  template <packet T>
+  spot_send_call send_to_spot(std::string spot_id, T message) const {
+    return spot_send_call{call(std::move(spot_id), detail::make_message_record(std::move(message), false))};
+  }
+  spot_send_call send_to_spot(std::string spot_id, const message& untyped) const {
+    return spot_send_call{call(std::move(spot_id), detail::make_message_record(untyped, false))};
+  }
+  template <packet T>
+  spot_request_call request_to_spot(std::string spot_id, T request) const {
+    return spot_request_call{call(std::move(spot_id), detail::make_message_record(std::move(request), true))};
+  }
+  spot_request_call request_to_spot(std::string spot_id, const message& untyped) const {
+    return spot_request_call{call(std::move(spot_id), detail::make_message_record(untyped, true))};
+  }
+
+  spot_create_call create(std::string spot_type) const;
+  spot_get_or_create_call get_or_create(std::string spot_id, std::string spot_type) const;
+  /// The ref of a Ready User or Instance Spot, or nothing; never creates (C-66).
+  task<std::optional<spot_ref>> find(std::string spot_id, std::stop_token cancel = {}) const;
+  /// Closes exactly this incarnation of a User Spot (C-112, C-113). False: it is gone, or Actors are still members (C-114).
+  task<bool> close(spot_ref spot, std::stop_token cancel = {}) const;
+
+  explicit spot_manager(detail::host_runtime& host) noexcept : host_(&host) {}
+
+private:
+  detail::message_call call(std::string spot_id, detail::record* r) const;
+  detail::host_runtime* host_;
+};
+
+/// Messages to exactly one node (M-88 to M-91).
+class node_client {
+public:
+  template <packet T>
+  node_send_call send_to_node(std::string mesh_name, std::string node_rid, T message) const {
+    return node_send_call{call(std::move(mesh_name), std::move(node_rid),
+                               detail::make_message_record(std::move(message), false))};
+  }
+  template <packet T>
+  node_request_call request_to_node(std::string mesh_name, std::string node_rid, T request) const {
+    return node_request_call{call(std::move(mesh_name), std::move(node_rid),
+                                  detail::make_message_record(std::move(request), true))};
+  }
+
+  explicit node_client(detail::host_runtime& host) noexcept : host_(&host) {}
+
+private:
+  detail::message_call call(std::string mesh_name, std::string node_rid, detail::record* r) const;
+  detail::host_runtime* host_;
+};
+
+} // namespace zlink

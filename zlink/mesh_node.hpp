@@ -1,0 +1,234 @@
+// A host's presence in one mesh, and what is registered there before start.
+#pragma once
+
+#include "zlink/objects/handler_invoke.hpp"
+#include "zlink/objects/spot_factory.hpp"
+#include "zlink/relocation_policy.hpp"
+#include "zlink/spot.hpp"
+#include "zlink/task.hpp"
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace zlink {
+
+namespace detail {
+
+class node_runtime;
+
+/// What a registration callback fills in. Dead once the callback has returned (C-26).
+class factory_settings {
+public:
+  explicit factory_settings(spot_factory& target) noexcept : target_(&target) {}
+  /// Throws `configuration_error` after the callback has returned.
+  spot_factory& use() const;
+  void end() noexcept { target_ = nullptr; }
+
+private:
+  spot_factory* target_;
+};
+
+void set_policy(factory_settings& settings, relocation_policy policy);
+
+template <class TSpot>
+concept instance_spot_class = std::derived_from<TSpot, instance_spot>;
+template <class TSpot>
+concept user_spot_class = std::derived_from<TSpot, user_spot_application>;
+template <class TSpot>
+concept entry_spot_class = std::derived_from<TSpot, entry_spot<void>>;
+
+template <class TSpot, class TContext>
+struct construct_by {
+  template <class F>
+  static auto with(F make, TContext (spot_object::*context)()) {
+    return [make = std::move(make), context](spot_object& object) mutable -> std::unique_ptr<spot_application> {
+      return make((object.*context)());
+    };
+  }
+};
+
+} // namespace detail
+
+/// Settings of one factory; lives as long as its registration callback. `TContext` is the context its Spots get.
+template <class TSpot, class TContext>
+class spot_factory_builder {
+public:
+  /// Instead of `TSpot{context}`: `make(context)` returns `std::unique_ptr<TSpot>` or one convertible to it. Called from
+  /// many threads at once.
+  template <class F>
+    requires std::is_invocable_v<F&, TContext>
+  spot_factory_builder& construct_with(F make) {
+    settings_.use().make = detail::construct_by<TSpot, TContext>::with(std::move(make), context_);
+    return *this;
+  }
+  /// Exactly one of the three policies is required (C-24).
+  spot_factory_builder& disable_relocation() {
+    detail::set_policy(settings_, detail::relocation_policy::disable);
+    return *this;
+  }
+  spot_factory_builder& recreate_on_relocation() {
+    detail::set_policy(settings_, detail::relocation_policy::recreate);
+    return *this;
+  }
+  /// The adapter is made for this very class (C-28).
+  template <class TAdapter>
+    requires std::derived_from<TAdapter, spot_adapter<TSpot>>
+  spot_factory_builder& preserve_state_with(TAdapter adapter) {
+    detail::set_policy(settings_, detail::relocation_policy::preserve_state);
+    settings_.use().adapter = std::make_shared<TAdapter>(std::move(adapter));
+    return *this;
+  }
+  /// At most so many objects of this type on this node; 0: no limit (C-36).
+  spot_factory_builder& limit(std::uint32_t objects) {
+    settings_.use().limit = objects;
+    return *this;
+  }
+  /// Every Actor and every timer gets a gate of its own; User Spots only (C-29).
+  spot_factory_builder& per_actor()
+    requires detail::user_spot_class<TSpot>
+  {
+    settings_.use().mode = detail::execution_mode::per_actor;
+    return *this;
+  }
+  /// The Spot says when it may move; SpotWide User Spots only (C-29).
+  spot_factory_builder& application_signaled()
+    requires detail::user_spot_class<TSpot>
+  {
+    settings_.use().application_signaled = true;
+    return *this;
+  }
+
+  // -- for the layer ---------------------------------------------------------------------------------------------------
+  spot_factory_builder(detail::spot_factory& target, TContext (detail::spot_object::*context)())
+    : settings_(target), context_(context) {
+    if constexpr (std::is_constructible_v<TSpot, TContext>)
+      construct_with([](TContext made) { return std::make_unique<TSpot>(std::move(made)); });
+  }
+  void end() noexcept { settings_.end(); }
+
+private:
+  detail::factory_settings settings_;
+  TContext (detail::spot_object::*context_)();
+};
+
+/// Registrations of a node with object role Server (C-145). Copies stand for the same node.
+class object_server_builder {
+public:
+  /// At most one per node; it takes no type, no id and no options (C-30).
+  template <detail::entry_spot_class TEntrySpot>
+  object_server_builder& add_entry_spot() {
+    static_assert(std::is_constructible_v<TEntrySpot, entry_spot_context>,
+                  "construct it from its context, or give add_entry_spot a function");
+    return add_entry_spot<TEntrySpot>([](entry_spot_context made) { return std::make_unique<TEntrySpot>(std::move(made)); });
+  }
+  template <detail::entry_spot_class TEntrySpot, class F>
+  object_server_builder& add_entry_spot(F make) {
+    auto factory = std::make_unique<detail::spot_factory>();
+    factory->kind = spot_kind::entry;
+    factory->instance_type = typeid(TEntrySpot);
+    factory->policy = detail::relocation_policy::disable;
+    factory->make = detail::construct_by<TEntrySpot, entry_spot_context>::with(std::move(make),
+                                                                               &detail::spot_object::make_entry_context);
+    add(std::move(factory));
+    return *this;
+  }
+  /// User Spots of this stable type (1..255 bytes of UTF-8). `configure(auto& factory)` runs once, at once; what it throws
+  /// reaches the caller and nothing is registered (C-26). Throws `configuration_error` for a bad or doubled registration.
+  template <detail::user_spot_class TSpot, class F>
+  object_server_builder& add_spot_factory(std::string spot_type, F configure) {
+    return add_factory<TSpot, spot_context>(spot_kind::user, std::move(spot_type), std::move(configure),
+                                            &detail::spot_object::make_spot_context);
+  }
+  /// Instance Spots of this stable type.
+  template <detail::instance_spot_class TSpot, class F>
+  object_server_builder& add_instance_spot_factory(std::string instance_spot_type, F configure) {
+    return add_factory<TSpot, instance_spot_context>(spot_kind::instance, std::move(instance_spot_type),
+                                                     std::move(configure), &detail::spot_object::make_instance_context);
+  }
+
+  explicit object_server_builder(detail::node_runtime& node) noexcept : node_(&node) {}
+
+private:
+  template <class TSpot, class TContext, class F>
+  object_server_builder& add_factory(spot_kind kind, std::string type, F configure,
+                                     TContext (detail::spot_object::*context)()) {
+    auto factory = std::make_unique<detail::spot_factory>();
+    factory->kind = kind;
+    factory->type = std::move(type);
+    factory->instance_type = typeid(TSpot);
+    spot_factory_builder<TSpot, TContext> settings{*factory, context};
+    try {
+      configure(settings);
+    } catch (...) {
+      settings.end();
+      throw;
+    }
+    settings.end();
+    add(std::move(factory));
+    return *this;
+  }
+  void add(std::unique_ptr<detail::spot_factory> factory);
+
+  detail::node_runtime* node_;
+};
+
+/// One node of a host. References stay valid as long as the host. Setters throw `configuration_error` once the host has
+/// started, except for weights (C-2).
+class mesh_node {
+public:
+  explicit mesh_node(std::unique_ptr<detail::node_runtime> runtime) noexcept;
+  ~mesh_node();
+  mesh_node(const mesh_node&) = delete;
+  mesh_node& operator=(const mesh_node&) = delete;
+
+  const std::string& name() const noexcept;
+  /// The routing id; empty before start (C-4).
+  std::string rid() const;
+  /// The id of this node's Entry Spot; empty without one, or before it is published (C-48).
+  std::string entry_spot_id() const;
+
+  /// This node hosts objects, and starts calls to objects (C-19).
+  object_server_builder object_server();
+  /// This node starts calls to objects but hosts none.
+  mesh_node& object_client();
+
+  /// 1..64 of `[A-Za-z0-9._-]` (C-4).
+  mesh_node& rid_prefix(std::string prefix);
+  mesh_node& bind_host(std::string host);
+  mesh_node& advertise_host(std::string host);
+  /// 0: the system picks one (C-14).
+  mesh_node& listen_port(std::uint16_t port);
+  /// 0..10000; 0 takes the node out of new placements only. May be changed at run time (C-38, C-39, O-133).
+  mesh_node& placement_weight(std::uint32_t weight);
+  /// User and Instance Spots together on this node; 0: no limit (C-35).
+  mesh_node& spot_limit(std::uint32_t spots);
+  /// Factory and initialise sequences at once; at least 1 (C-42).
+  mesh_node& activation_concurrency(std::uint32_t sequences);
+  /// 0: Instance Spots are never evicted (C-107).
+  mesh_node& instance_spot_idle_timeout(std::chrono::milliseconds timeout);
+  /// Default for calls from this node's objects, and from outside where this is the only mesh.
+  mesh_node& request_timeout(std::chrono::nanoseconds timeout);
+  mesh_node& send_timeout(std::chrono::nanoseconds timeout);
+
+  /// Serves node-direct messages: `handler(const T&, const message_context&)` returns nothing for sends, a packet for
+  /// requests, or a task of either. Runs beside everything else.
+  template <class F>
+  mesh_node& add_node_handler(F handler, std::string packet_name = {});
+
+  /// Ends when at least `count` peers are ready (S-59).
+  task<void> until_peers_ready(std::size_t count, std::stop_token cancel = {});
+
+  // -- for the layer ---------------------------------------------------------------------------------------------------
+  detail::node_runtime& runtime() const noexcept { return *runtime_; }
+
+private:
+  std::unique_ptr<detail::node_runtime> runtime_;
+};
+
+} // namespace zlink

@@ -1,0 +1,91 @@
+// A message on its way from its call to its target, as far as the origin has to remember it.
+#pragma once
+
+#include "zlink/execution/operation.hpp"
+#include "zlink/execution/record.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace zlink::detail {
+
+/// "Prepare an Instance Spot if the id is missing" (M-58).
+struct instance_intent {
+  std::optional<std::string> type;
+  std::optional<std::string> mesh;
+};
+
+/// Owns its record. A request's reply route leads to its operation; so does a one-way message's once it has to wait:
+/// answered empty when the message is admitted, or with the error that ended it.
+class submission {
+public:
+  submission(record* r, std::string id, std::unique_ptr<instance_intent> intent, counted_ptr<operation_base> operation,
+             steady_time room_due)
+    : record_(r), id_(std::move(id)), intent_(std::move(intent)), operation_(std::move(operation)),
+      room_due_(room_due) {}
+  submission(submission&& other) noexcept
+    : record_(std::exchange(other.record_, nullptr)), id_(std::move(other.id_)), intent_(std::move(other.intent_)),
+      operation_(std::move(other.operation_)), room_due_(other.room_due_) {}
+  submission& operator=(submission&& other) noexcept {
+    std::swap(record_, other.record_);
+    std::swap(id_, other.id_);
+    std::swap(intent_, other.intent_);
+    std::swap(operation_, other.operation_);
+    room_due_ = other.room_due_;
+    return *this;
+  }
+  ~submission() {
+    if (record_ != nullptr)
+      refuse(record_, error{error_kind::shutting_down, "the host has ended"});
+  }
+
+  const std::string& id() const noexcept { return id_; }
+  const instance_intent* intent() const noexcept { return intent_.get(); }
+  /// Until when it may wait for room.
+  steady_time room_due() const noexcept { return room_due_; }
+  /// The caller has its outcome already: the message must not be submitted any more.
+  bool over() const noexcept { return operation_ && operation_->done(); }
+  record* peek() const noexcept { return record_; }
+
+  /// Ends it with an error.
+  void fail(error what) noexcept { refuse(std::exchange(record_, nullptr), std::move(what)); }
+  /// The record, about to be admitted; `admitted()` follows for a one-way message.
+  record* take() noexcept { return std::exchange(record_, nullptr); }
+  void put_back(record* r) noexcept { record_ = r; }
+
+private:
+  record* record_;
+  std::string id_;
+  std::unique_ptr<instance_intent> intent_;
+  counted_ptr<operation_base> operation_;
+  steady_time room_due_;
+};
+
+/// The notice that a one-way message's call waits for: taken off before the record is admitted, sent afterwards.
+class admission_notice {
+public:
+  explicit admission_notice(record& r) noexcept
+    : route_(r.kind == record_kind::request ? reply_route{} : std::exchange(r.reply, reply_route{})) {}
+  admission_notice(const admission_notice&) = delete;
+  admission_notice& operator=(const admission_notice&) = delete;
+  ~admission_notice() {
+    if (route_.receiver == nullptr)
+      return;
+    auto* done = make_record(record_kind::completion);
+    done->reply.id = route_.id;
+    route_.receiver->receive_reply(done);
+    route_.receiver->unref_receiver();
+  }
+  /// The record was not admitted after all.
+  void put_back(record& r) noexcept {
+    if (route_.receiver != nullptr)
+      r.reply = std::exchange(route_, reply_route{});
+  }
+
+private:
+  reply_route route_;
+};
+
+} // namespace zlink::detail

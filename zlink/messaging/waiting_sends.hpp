@@ -1,0 +1,45 @@
+// Sends that found no room in a lane of this node: a FIFO per object behind the lane's waiter bit, each entry with its own
+// deadline (D-3, X-94, X-96 to X-98).
+#pragma once
+
+#include "zlink/execution/domain.hpp"
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/execution/waiting_room.hpp"
+#include "zlink/messaging/submission.hpp"
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace zlink::detail {
+
+class waiting_sends final : public waiting_room {
+public:
+  /// `resubmit` gets messages whose object sealed itself while they waited; runs on any thread.
+  waiting_sends(execution_domain& domain, unique_function<void(submission)> resubmit);
+  ~waiting_sends();
+  waiting_sends(const waiting_sends&) = delete;
+  waiting_sends& operator=(const waiting_sends&) = delete;
+
+  /// Waits for room in `object`, behind those that wait already.
+  void wait(execution_object& object, submission waiting);
+  void room_in(execution_object& object) noexcept override;
+  /// The object takes nothing any more: its waiters look for their target again.
+  void sealed(execution_object& object);
+  std::size_t size() const noexcept;
+
+private:
+  class entry;
+  using line = std::list<std::unique_ptr<entry>>;
+
+  bool admit_front(execution_object& object, line& waiting, std::vector<std::unique_ptr<entry>>& done);
+  void expire(entry& late) noexcept;
+
+  execution_domain& domain_;
+  unique_function<void(submission)> resubmit_;
+  mutable std::mutex mutex_;
+  std::unordered_map<execution_object*, line> lines_;
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,77 @@
+#include "zlink/objects/handler_table.hpp"
+
+#include "zlink/codec.hpp"
+#include "zlink/execution/execution_object.hpp"
+
+namespace zlink::detail {
+
+const handler_table* handler_tables::intern(std::vector<handler_entry> entries) {
+  std::lock_guard guard{mutex_};
+  for (const auto& table : tables_)
+    if (table->entries() == entries)
+      return table.get();
+  return tables_.emplace_back(std::make_unique<handler_table>(std::move(entries))).get();
+}
+
+void handler_table_builder::add(handler_entry entry) {
+  for (const auto& e : entries_)
+    if (e.packet_name == entry.packet_name && e.replies == entry.replies)
+      throw operation_failed{error{error_kind::internal_failure,
+                                   std::string{"two handlers for "} + (entry.replies ? "requests" : "sends")
+                                     + " of packet \"" + entry.packet_name + "\"; register one, or give one of them "
+                                     + "another packet name"}};
+  entries_.push_back(std::move(entry));
+}
+
+const handler_entry* find_handler(const handler_table& table, payload& body, bool request) {
+  if (auto* packet = body.packet())
+    return table.find(packet, request);
+  if (auto* encoded = body.get<encoded_value>())
+    return table.find(std::string_view{encoded->packet_name}, request);
+  if (auto* message = body.get<caf::message>())
+    for (const auto& e : table.entries())
+      if (auto* caf_ops = e.packet->caf.load(std::memory_order_acquire);
+          e.replies == request && caf_ops != nullptr && caf_ops->matches(*message))
+        return &e;
+  return nullptr;
+}
+
+void* decoded_body(record& r, const execution_object& object, const packet_type& wanted) {
+  auto& body = r.body;
+  switch (body.kind()) {
+    case payload_kind::value:
+      if (body.packet() == &wanted)
+        return body.address();
+      break;
+    case payload_kind::dynamic:
+      if (body.packet() == &wanted)
+        return body.get<dynamic_value>()->address();
+      break;
+    case payload_kind::encoded: {
+      object.domain().counters.decoded.fetch_add(1, std::memory_order_relaxed);
+      auto& encoded = *body.get<encoded_value>();
+      dynamic_value value{wanted};
+      try {
+        object.domain().codecs->decode(encoded.content_type, wanted, encoded.data, value.address());
+      } catch (const decode_error& what) {
+        throw undecodable_record{what.what()};
+      }
+      r.more().content_type = std::move(encoded.content_type);
+      return body.emplace<dynamic_value>(std::move(value)).address();
+    }
+    case payload_kind::caf_message: {
+      auto* caf_ops = wanted.caf.load(std::memory_order_acquire);
+      auto& message = *body.get<caf::message>();
+      if (caf_ops == nullptr)
+        break;
+      raw_value value{wanted};
+      if (!caf_ops->from_message(message, value.place()))
+        break;
+      return body.emplace<dynamic_value>(std::move(value).constructed()).address();
+    }
+    default: break;
+  }
+  throw undecodable_record{"the record does not hold packet \"" + std::string{wanted.name} + '"'};
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,93 @@
+// Who is here: Spot id -> object. Finding and appending are one step under the shard's lock, so a record never reaches an
+// object that has left.
+#pragma once
+
+#include "zlink/execution/counted.hpp"
+#include "zlink/objects/spot_object.hpp"
+
+#include <array>
+#include <mutex>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace zlink::detail {
+
+class object_table {
+public:
+  object_table() = default;
+  object_table(const object_table&) = delete;
+  object_table& operator=(const object_table&) = delete;
+
+  /// How a record fared.
+  struct delivery {
+    bool found = false;
+    admission verdict = admission::sealed;
+  };
+
+  /// Appends `r` to the Spot's application lane if it is here and admits it; otherwise `r` stays with the caller.
+  /// `may_stage`: the record carries Instance intent.
+  template <class Prepare>
+  delivery deliver(std::string_view id, record* r, bool may_stage, Prepare before_submit) noexcept {
+    auto& part = shard_of(id);
+    std::lock_guard guard{part.mutex};
+    const auto i = part.spots.find(id);
+    if (i == part.spots.end())
+      return {};
+    spot_object& object = **i;
+    if (!before_submit(object))
+      return {true, admission::sealed};
+    return {true, object.submit(r, may_stage)};
+  }
+
+  /// The object, or null.
+  counted_ptr<spot_object> find(std::string_view id) const noexcept {
+    auto& part = shard_of(id);
+    std::lock_guard guard{part.mutex};
+    const auto i = part.spots.find(id);
+    return i == part.spots.end() ? counted_ptr<spot_object>{} : *i;
+  }
+
+  /// False, and nothing happens, if there is an object of that id.
+  bool insert(counted_ptr<spot_object> object) {
+    auto& part = shard_of(object->id());
+    std::lock_guard guard{part.mutex};
+    return part.spots.insert(std::move(object)).second;
+  }
+  /// Takes `out` from the table and puts `in` in its place, as one step for arrivals.
+  void replace(spot_object& out, counted_ptr<spot_object> in);
+  bool erase(spot_object& object) noexcept;
+
+  std::size_t size() const noexcept;
+  /// A copy of the references, shard by shard; objects come and go meanwhile.
+  std::vector<counted_ptr<spot_object>> snapshot() const;
+
+private:
+  struct id_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view id) const noexcept { return std::hash<std::string_view>{}(id); }
+    std::size_t operator()(const counted_ptr<spot_object>& o) const noexcept { return (*this)(o->id()); }
+  };
+  struct id_equal {
+    using is_transparent = void;
+    static std::string_view id(std::string_view s) noexcept { return s; }
+    static std::string_view id(const counted_ptr<spot_object>& o) noexcept { return o->id(); }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const noexcept {
+      return id(a) == id(b);
+    }
+  };
+  struct alignas(64) shard {
+    mutable std::mutex mutex;
+    std::unordered_set<counted_ptr<spot_object>, id_hash, id_equal> spots;
+  };
+  static constexpr std::size_t shards = 64;
+
+  shard& shard_of(std::string_view id) const noexcept {
+    return shards_[(std::hash<std::string_view>{}(id) >> 7) % shards];
+  }
+
+  mutable std::array<shard, shards> shards_;
+};
+
+} // namespace zlink::detail

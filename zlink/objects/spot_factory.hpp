@@ -1,0 +1,35 @@
+// What a registration says about one kind of object on one node.
+#pragma once
+
+#include "zlink/identity.hpp"
+#include "zlink/objects/handler_table.hpp"
+#include "zlink/unique_function.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <typeindex>
+
+namespace zlink::detail {
+
+class spot_application;
+
+enum class execution_mode : std::uint8_t { spot_wide, per_actor };
+enum class relocation_policy : std::uint8_t { none, disable, recreate, preserve_state };
+
+struct spot_factory {
+  spot_kind kind = spot_kind::instance;
+  std::string type; ///< stable type, empty for the Entry Spot
+  std::type_index instance_type = typeid(void);
+  execution_mode mode = execution_mode::spot_wide;
+  relocation_policy policy = relocation_policy::none;
+  bool application_signaled = false;
+  std::shared_ptr<const void> adapter; ///< set with `preserve_state`
+  std::uint32_t limit = 0; ///< of this type on this node, 0: none
+  /// Builds the instance around a context made from the object. Called from many turns at once.
+  mutable unique_function<std::unique_ptr<spot_application>(spot_object& object)> make;
+  mutable handler_tables tables;
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,148 @@
+#include "zlink/objects/spot_object.hpp"
+
+#include "zlink/caf/behavior_call.hpp"
+#include "zlink/caf/face.hpp"
+#include "zlink/objects/spot_timers.hpp"
+
+#include <cassert>
+
+namespace zlink::detail {
+
+spot_object::spot_object(const object_home& home, spot_observer& observer, execution_domain& domain,
+                         counted_ptr<gate> gate, const spot_factory& factory, std::string id)
+  : execution_object(domain, std::move(gate), admission_word::staging_bit), home_(home), observer_(observer),
+    factory_(&factory), id_(std::move(id)) {}
+
+spot_object::~spot_object() { assert(application_ == nullptr && "disposed inside its gate before"); }
+
+void spot_object::construct() {
+  handler_table_builder registrations;
+  application_ = factory_->make(*this);
+  if (application_ == nullptr || &application_->bound_object() != this)
+    throw operation_failed{error{error_kind::internal_failure,
+                                 "the factory of spot type \"" + factory_->type + "\" returned "
+                                   + (application_ ? "an instance with a foreign context" : "nothing")
+                                   + "; construct the instance with the context it was given"}};
+  configuring_ = &registrations;
+  try {
+    application_->configure();
+  } catch (...) {
+    configuring_ = nullptr;
+    throw;
+  }
+  configuring_ = nullptr;
+  auto entries = registrations.take();
+  if (!entries.empty())
+    handlers_ = factory_->tables.intern(std::move(entries));
+  behavior_ = application_->make_behavior();
+}
+
+void spot_object::dispose() noexcept {
+  fenced_ = true;
+  if (timers_) {
+    timers_->stop();
+    timers_.reset();
+  }
+  behavior_ = caf::behavior{};
+  handlers_ = nullptr;
+  application_.reset();
+  if (face_)
+    face_->close();
+  face_.reset();
+}
+
+caf::event_based_actor* spot_object::self() {
+  if (!face_)
+    face_ = std::make_unique<face_port>(*this);
+  return face_->actor();
+}
+
+spot_timers& spot_object::timers() {
+  if (!timers_)
+    timers_ = std::make_unique<spot_timers>(*this);
+  return *timers_;
+}
+
+bool spot_object::timers_idle() const noexcept { return timers_ == nullptr || timers_->idle(); }
+
+void spot_object::register_handler(handler_entry entry) {
+  if (configuring_ == nullptr)
+    throw operation_failed{error{error_kind::invalid_operation, "handlers are registered inside configure() only"}};
+  configuring_->add(std::move(entry));
+}
+
+dispatched spot_object::dispatch(record* r) {
+  if (r->kind != record_kind::tick)
+    return dispatch_message(r);
+  auto& timer = static_cast<spot_timer&>(*r->about);
+  return {timer.dispatch(r, home().now())};
+}
+
+namespace {
+
+std::string name_of(payload& body) {
+  if (auto* encoded = body.get<encoded_value>())
+    return encoded->packet_name;
+  if (auto* packet = body.packet())
+    return std::string{packet->name};
+  if (auto* message = body.get<caf::message>())
+    return "caf:" + caf::to_string(*message);
+  return "(none)";
+}
+
+} // namespace
+
+dispatched spot_object::dispatch_message(record* r) {
+  const bool request = r->kind == record_kind::request;
+  const handler_entry* entry = nullptr;
+  if (handlers_ != nullptr)
+    entry = find_handler(*handlers_, r->body, request);
+  if (entry != nullptr)
+    return {entry->invoke(*this, r)};
+  if (behavior_) {
+    const auto outcome = call_behavior(*this, behavior_, face_.get(), *r);
+    if (outcome == behavior_outcome::done)
+      return {};
+    if (outcome == behavior_outcome::parked)
+      return {nullptr, true};
+  }
+  domain().counters.drop(drop_reason::no_handler);
+  error what{error_kind::not_found, "spot \"" + id_ + "\" of type \"" + factory_->type + "\" has no handler for "
+                                      + (request ? "requests" : "sends") + " of packet \"" + name_of(r->body) + '"'};
+  r->body.reset();
+  if (request)
+    r->body.emplace<error>(std::move(what));
+  return {};
+}
+
+void spot_object::consume_caf_event(record& r) {
+  if (face_)
+    face_->consume(r);
+}
+
+std::optional<error_kind> spot_object::yield_refused() const noexcept {
+  const bool shared = factory_->kind == spot_kind::instance
+                      || (factory_->kind == spot_kind::user && factory_->mode == execution_mode::spot_wide);
+  if (shared)
+    return std::nullopt;
+  return error_kind::invalid_configuration;
+}
+
+void spot_object::on_handler_ended(record& r) noexcept {
+  if (r.kind == record_kind::tick)
+    static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
+  if (home_.instance_idle_timeout.count() != 0)
+    last_work_ = domain().time->now();
+  if (std::exchange(first_record_pending_, false))
+    observer_.first_record_ended(*this);
+}
+
+instance_spot_context spot_object::make_instance_context() {
+  return instance_spot_context{counted_ptr<spot_object>::share(this)};
+}
+spot_context spot_object::make_spot_context() { return spot_context{counted_ptr<spot_object>::share(this)}; }
+entry_spot_context spot_object::make_entry_context() {
+  return entry_spot_context{counted_ptr<spot_object>::share(this)};
+}
+
+} // namespace zlink::detail

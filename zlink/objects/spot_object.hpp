@@ -1,0 +1,110 @@
+// A Spot that lives here: identity, application instance, handlers, timers, and the state of its ending.
+#pragma once
+
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/identity.hpp"
+#include "zlink/objects/spot_factory.hpp"
+#include "zlink/spot.hpp"
+
+#include <memory>
+#include <string>
+
+#include <caf/behavior.hpp>
+
+namespace zlink::detail {
+
+class face_port;
+class host_runtime;
+class spot_timers;
+
+/// What all objects of one mesh node share.
+struct object_home {
+  host_runtime* host = nullptr;
+  std::string mesh_name;
+  std::string node_rid;
+  std::chrono::milliseconds request_timeout{};
+  std::chrono::milliseconds instance_idle_timeout{};
+};
+
+/// Who is told how a Spot fares; implemented by activation and close.
+class spot_observer {
+public:
+  /// No application work waits, runs or is owed, while `watch_quiet` is on.
+  virtual void spot_quiet(spot_object& object) noexcept = 0;
+  /// The handler of the record that woke the Spot has ended (C-97).
+  virtual void first_record_ended(spot_object& object) noexcept = 0;
+
+protected:
+  ~spot_observer() = default;
+};
+
+class spot_object final : public execution_object {
+public:
+  spot_object(const object_home& home, spot_observer& observer, execution_domain& domain, counted_ptr<gate> gate,
+              const spot_factory& factory, std::string id);
+
+  // -- identity; fixed when the reservation is known, read afterwards from any thread ----------------------------------
+  const std::string& id() const noexcept { return id_; }
+  const spot_factory& factory() const noexcept { return *factory_; }
+  const object_home& home_node() const noexcept { return home_; }
+  std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
+  object_generation generation() const noexcept { return generation_; }
+  authority_generation authority() const noexcept { return authority_; }
+  void set_generations(object_generation object, authority_generation authority) noexcept {
+    generation_ = object;
+    authority_ = authority;
+  }
+
+  // -- inside a turn ---------------------------------------------------------------------------------------------------
+
+  /// Builds the application instance and registers its handlers. Throws what the application throws, and
+  /// `operation_failed` for an instance that exposes a foreign context (C-83).
+  void construct();
+  /// Destroys the instance, its timers and its face. The object keeps identity only.
+  void dispose() noexcept;
+  spot_application* application() const noexcept { return application_.get(); }
+  caf::event_based_actor* self();
+  spot_timers& timers();
+  bool has_timers() const noexcept { return timers_ != nullptr; }
+  bool timers_idle() const noexcept;
+  /// A new registration while `configure()` runs.
+  void register_handler(handler_entry entry);
+  /// After the closing seal: operations of the context end in `unavailable` (M-24).
+  bool fenced() const noexcept { return fenced_; }
+  void fence() noexcept { fenced_ = true; }
+  steady_time last_work() const noexcept { return last_work_; }
+  /// The next handler that ends is that of the record that woke the Spot.
+  void watch_first_record() noexcept { first_record_pending_ = true; }
+
+  dispatched dispatch(record* r) override;
+  void consume_caf_event(record& r) override;
+  std::optional<error_kind> yield_refused() const noexcept override;
+  void on_quiet() noexcept override { observer_.spot_quiet(*this); }
+  void on_handler_ended(record& r) noexcept override;
+
+  instance_spot_context make_instance_context();
+  spot_context make_spot_context();
+  entry_spot_context make_entry_context();
+
+private:
+  ~spot_object() override;
+  dispatched dispatch_message(record* r);
+
+  const object_home& home_;
+  spot_observer& observer_;
+  const spot_factory* factory_;
+  std::string id_;
+  object_generation generation_{};
+  authority_generation authority_{};
+  std::unique_ptr<spot_application> application_;
+  const handler_table* handlers_ = nullptr;
+  handler_table_builder* configuring_ = nullptr;
+  caf::behavior behavior_;
+  std::unique_ptr<face_port> face_;
+  std::unique_ptr<spot_timers> timers_;
+  steady_time last_work_{};
+  bool fenced_ = false;
+  bool first_record_pending_ = false;
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,102 @@
+// The asynchronous side of placement: reads, transitions, generation numbers and stored payloads of one host, as tasks of
+// its infrastructure unit.
+#pragma once
+
+#include "zlink/execution/infrastructure.hpp"
+#include "zlink/placement/generations.hpp"
+#include "zlink/placement/record_codec.hpp"
+#include "zlink/placement/record_keys.hpp"
+#include "zlink/placement/transition_batcher.hpp"
+#include "zlink/task.hpp"
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <variant>
+
+namespace zlink::placement {
+
+/// A task that ends when `begin(done)` has called `done(value)`, on whatever thread; awaited in the unit.
+template <class T, class Begin>
+task<T> task_of(detail::infrastructure& unit, Begin begin) {
+  auto ended = detail::new_counted<detail::operation<T>>();
+  ended->dispatcher = unit.unit();
+  begin([ended](T value) { ended->set(result<T>{std::move(value)}); });
+  return task<T>{std::move(ended)};
+}
+
+/// What a read gave: the record or its absence, a record that may not be used, or nothing known.
+template <class Record>
+using read_outcome = std::variant<observed<Record>, record_fault, store_failure>;
+
+/// The seen record, or null.
+template <class Record>
+const observed<Record>* seen_in(const read_outcome<Record>& outcome) noexcept {
+  return std::get_if<observed<Record>>(&outcome);
+}
+
+struct new_generations {
+  detail::object_generation object;
+  detail::authority_generation authority;
+};
+
+/// Every member is called inside the infrastructure unit.
+class repository {
+public:
+  repository(detail::infrastructure& unit, std::shared_ptr<location_store> location,
+             std::shared_ptr<relocation_store> relocation);
+  ~repository();
+  repository(const repository&) = delete;
+  repository& operator=(const repository&) = delete;
+
+  template <class Record>
+  task<read_outcome<Record>> read(std::string key) {
+    return task_of<read_outcome<Record>>(unit_, [&](auto done) {
+      location_->read(std::move(key), [done = std::move(done)](store_outcome<store_read_result> answer) mutable {
+        done(judge<Record>(std::move(answer)));
+      });
+    });
+  }
+  task<read_outcome<object_record>> read_spot(std::string_view id) { return read<object_record>(spot_key(id)); }
+  /// A batch of its own, outside of the batcher (leases, descriptors).
+  task<store_outcome<store_write_result>> write(store_batch batch);
+  task<store_outcome<store_scan_result>> scan(std::string prefix, std::string cursor, std::size_t limit);
+  /// A transition, together with others (D-19).
+  task<fragment_result> apply(fragment step);
+  /// Numbers for a new incarnation; nothing: a counter is exhausted or the store does not answer.
+  task<std::optional<new_generations>> next_generations();
+
+  /// Stores and reads back (C-94, S-126). False: not stored for certain.
+  task<bool> store_payload(std::string reference, std::string bytes, std::chrono::milliseconds retention);
+  task<store_outcome<std::optional<blob_value>>> read_payload(std::string reference);
+  /// Deletes, without waiting for the outcome: what stays behind expires (S-128).
+  void forget_payload(std::string reference);
+
+  bool process_local() const noexcept { return location_->process_local(); }
+  const std::shared_ptr<location_store>& location() const noexcept { return location_; }
+
+private:
+  template <class Record>
+  static read_outcome<Record> judge(store_outcome<store_read_result> answer) {
+    if (!answer)
+      return answer.failure();
+    auto seen = observe<Record>(*answer);
+    if (auto* fault = std::get_if<record_fault>(&seen))
+      return *fault;
+    return std::move(std::get<observed<Record>>(seen));
+  }
+  task<bool> fetch_block(sequence which);
+  void on_stall();
+
+  detail::infrastructure& unit_;
+  std::shared_ptr<location_store> location_;
+  std::shared_ptr<relocation_store> relocation_;
+  transition_batcher batcher_;
+  generation_block<detail::object_generation> objects_;
+  generation_block<detail::authority_generation> authorities_;
+  bool fetching_ = false;
+  std::deque<detail::counted_ptr<detail::operation<void>>> waiting_for_numbers_;
+  std::shared_ptr<const bool> alive_;
+};
+
+} // namespace zlink::placement

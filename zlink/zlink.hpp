@@ -1,0 +1,21 @@
+// Everything an application needs.
+#pragma once
+
+#include "zlink/calls.hpp"
+#include "zlink/clock.hpp"
+#include "zlink/codec.hpp"
+#include "zlink/context.hpp"
+#include "zlink/error.hpp"
+#include "zlink/host.hpp"
+#include "zlink/identity.hpp"
+#include "zlink/location_store.hpp"
+#include "zlink/manager.hpp"
+#include "zlink/mesh_node.hpp"
+#include "zlink/message.hpp"
+#include "zlink/metadata.hpp"
+#include "zlink/packet.hpp"
+#include "zlink/relocation_policy.hpp"
+#include "zlink/spot.hpp"
+#include "zlink/task.hpp"
+#include "zlink/timer.hpp"
+#include "zlink/worker.hpp"

@@ -1,0 +1,362 @@
+#include "zlink/placement/transition_batcher.hpp"
+
+#include "zlink/placement/record_codec.hpp"
+#include "zlink/placement/record_keys.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+
+namespace zlink::placement {
+
+namespace {
+
+// How many waiting fragments are tried for one batch: what the store takes at most if each had a key of its own.
+constexpr std::size_t look_ahead = store_bounds::batch_keys;
+// How often a group is sent again because others changed a capacity record; then the callers' own loops go on (S-73).
+constexpr int retry_limit = 8;
+// A condition that at least this part of a group shares is read after a Conflict, before the group is halved.
+constexpr std::size_t shared_part = 8;
+// The rest of a batch is for capacity records.
+constexpr std::size_t fragment_bytes = 3 * 1024 * 1024;
+
+bool holds(const store_condition& condition, const store_read_result& seen) noexcept {
+  switch (condition.what) {
+    case store_condition::test::missing: return !seen.found;
+    case store_condition::test::version: return seen.found && seen.found->version == condition.operand;
+    case store_condition::test::value: return seen.found && seen.found->bytes == condition.operand;
+  }
+  return false;
+}
+
+bool has_false(const fragment& what, const std::vector<store_condition>& wrong) noexcept {
+  return std::any_of(what.conditions.begin(), what.conditions.end(), [&](const store_condition& mine) {
+    return std::any_of(wrong.begin(), wrong.end(), [&](const store_condition& one) { return one.key == mine.key; });
+  });
+}
+
+/// What became of a fragment whose batch had an unclear end, by its row (S-156). Unchanged is asked first: a fence puts
+/// the bytes that were there before.
+fragment_result settled(const fragment& what, const store_read_result& seen) {
+  fragment_result result;
+  result.now = seen.now;
+  const auto& row = what.mutations.front();
+  for (const auto& condition : what.conditions)
+    if (condition.key == row.key && holds(condition, seen)) {
+      result.what = fragment_outcome::not_applied;
+      return result;
+    }
+  const bool there = row.put ? seen.found && seen.found->bytes == *row.put : !seen.found;
+  result.what = there ? fragment_outcome::applied : fragment_outcome::conflict;
+  if (there && seen.found)
+    result.row_version = seen.found->version;
+  return result;
+}
+
+} // namespace
+
+/// What a group shares, to be read after its Conflict.
+struct transition_batcher::examination {
+  group about;
+  std::vector<std::string> capacity;
+  std::vector<store_condition> conditions;
+  std::size_t at = 0;
+  bool capacity_changed = false;
+  std::vector<store_condition> wrong;
+  store_time now{};
+};
+
+/// The fragments of a batch with an unclear end, to be read one by one.
+struct transition_batcher::settlement {
+  entries members;
+  ends ended;
+};
+
+transition_batcher::transition_batcher(std::shared_ptr<location_store> store, unique_function<void()> on_stall)
+  : store_(std::move(store)), on_stall_(std::move(on_stall)), alive_(std::make_shared<const bool>(true)) {}
+
+transition_batcher::~transition_batcher() = default;
+
+void transition_batcher::add(fragment what, completion done) {
+  if (what.mutations.empty())
+    throw std::invalid_argument{"a transition changes a row"};
+  std::size_t bytes = 0;
+  for (const auto& mutation : what.mutations)
+    bytes += encoded_size(mutation);
+  for (const auto& condition : what.conditions)
+    bytes += encoded_size(condition);
+  if (bytes > fragment_bytes)
+    throw std::invalid_argument{"a transition has " + std::to_string(bytes) + " bytes; at most 3145728 are allowed"};
+  store_batch alone{std::move(what.conditions), std::move(what.mutations)};
+  check_store_batch(alone);
+  what.conditions = std::move(alone.conditions);
+  what.mutations = std::move(alone.mutations);
+  waiting_.push_back({std::move(what), std::move(done), false});
+}
+
+void transition_batcher::flush() {
+  if (busy_ || waiting_.empty())
+    return;
+  busy_ = true;
+  next();
+}
+
+void transition_batcher::resume() {
+  if (auto again = std::move(stalled_))
+    again();
+}
+
+/// The step after a batch, a part of one, or a read has ended.
+void transition_batcher::next() {
+  if (!parts_.empty()) {
+    auto part = std::move(parts_.back());
+    parts_.pop_back();
+    return send(std::move(part));
+  }
+  if (waiting_.empty()) {
+    copies_.trim();
+    busy_ = false;
+    return;
+  }
+  if (!read_missing_capacity())
+    send({take_waiting(), false, 0});
+}
+
+/// Starts reading a capacity record that the next batch needs: one never read, or one that spoke against a fragment.
+bool transition_batcher::read_missing_capacity() {
+  const auto count = std::min(waiting_.size(), look_ahead);
+  for (std::size_t i = 0; i < count; ++i)
+    for (const auto& change : waiting_[i].what.capacity) {
+      auto key = capacity_key(change.node);
+      if (copies_.find(key) && (!waiting_[i].doubted || just_read_.contains(key)))
+        continue;
+      read(key, [this, key](store_read_result seen) {
+        note_capacity(key, seen);
+        just_read_.insert(key);
+        next();
+      });
+      return true;
+    }
+  return false;
+}
+
+transition_batcher::entries transition_batcher::take_waiting() {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), look_ahead));
+  entries taken{std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + count)};
+  waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+  return taken;
+}
+
+/// Builds a batch of those that fit and sends it; the others wait, or end here.
+void transition_batcher::send(group wanted) {
+  batch_builder builder{copies_};
+  group sent{{}, wanted.examined, wanted.retries};
+  entries deferred;
+  ends ended;
+  sent.members.reserve(wanted.members.size());
+  for (auto& one : wanted.members) {
+    const auto how = builder.is_full() ? placing::later : builder.place(one.what);
+    if (how == placing::placed)
+      sent.members.push_back(std::move(one));
+    else
+      judge(std::move(one), how, deferred, ended);
+  }
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(deferred.begin()), std::make_move_iterator(deferred.end()));
+  just_read_.clear();
+  if (sent.members.empty()) {
+    tell(ended);
+    return next();
+  }
+  auto built = builder.finish();
+  auto batch = std::move(built.batch);
+  tell(ended);
+  write(std::move(batch), [this, sent = std::move(sent), built = std::move(built)](auto outcome) mutable {
+    if (!outcome && outcome.failure().what == store_failure_class::not_applied)
+      return end_all(sent.members, fragment_outcome::not_applied, {});
+    if (!outcome) {
+      for (const auto& one : built.capacity)
+        copies_.forget(one.key);
+      return settle(std::make_shared<settlement>(settlement{std::move(sent.members), {}}));
+    }
+    if (!outcome->applied)
+      return on_conflict(std::move(sent), outcome->now);
+    on_applied(sent, built, *outcome);
+  });
+}
+
+/// A fragment that was not placed. Copies may be outdated, so nobody is refused before they were read again; and others in
+/// the same batch may yet fail, so what only they prevent waits for their end.
+void transition_batcher::judge(entry&& one, placing why, entries& deferred, ends& ended) const {
+  auto alone = placing::placed;
+  if (why != placing::later && was_just_read(one.what)) {
+    batch_builder by_itself{copies_};
+    alone = by_itself.place(one.what);
+  }
+  one.doubted = one.doubted || why != placing::later;
+  fragment_result result;
+  switch (alone) {
+    case placing::placed:
+    case placing::later: deferred.push_back(std::move(one)); return;
+    case placing::conflict: result.what = fragment_outcome::conflict; break;
+    case placing::no_capacity: result.what = fragment_outcome::no_capacity; break;
+    case placing::corrupt: result.what = fragment_outcome::corrupt; break;
+  }
+  ended.emplace_back(std::move(one.done), std::move(result));
+}
+
+bool transition_batcher::was_just_read(const fragment& what) const {
+  return std::all_of(what.capacity.begin(), what.capacity.end(),
+                     [&](const capacity_change& change) { return just_read_.contains(capacity_key(change.node)); });
+}
+
+void transition_batcher::on_applied(group& sent, const batch_builder::result& built, const store_write_result& result) {
+  for (const auto& one : built.capacity)
+    copies_.assign(one.key, {one.record, result.versions[one.mutation], false});
+  ends ended;
+  ended.reserve(sent.members.size());
+  for (std::size_t i = 0; i < sent.members.size(); ++i)
+    ended.emplace_back(
+      std::move(sent.members[i].done),
+      fragment_result{fragment_outcome::applied, result.versions[built.row_mutation[i]], result.now});
+  tell(ended);
+  next();
+}
+
+void transition_batcher::on_conflict(group sent, store_time now) {
+  if (sent.examined && sent.members.size() > 1)
+    return split(std::move(sent));
+  auto about = std::make_shared<examination>();
+  std::unordered_map<std::string_view, std::size_t> holders;
+  std::unordered_set<std::string> capacity;
+  for (const auto& one : sent.members) {
+    for (const auto& change : one.what.capacity)
+      capacity.insert(capacity_key(change.node));
+    for (const auto& condition : one.what.conditions)
+      if (++holders[condition.key] == std::max<std::size_t>(2, sent.members.size() / shared_part))
+        about->conditions.push_back(condition);
+  }
+  about->capacity.assign(capacity.begin(), capacity.end());
+  about->about = std::move(sent);
+  about->now = now;
+  examine(std::move(about));
+}
+
+/// Reads one shared record after the other.
+void transition_batcher::examine(std::shared_ptr<examination> about) {
+  if (about->at < about->capacity.size()) {
+    const auto& key = about->capacity[about->at++];
+    return read(key, [this, about, key](store_read_result seen) {
+      about->capacity_changed = note_capacity(key, seen) || about->capacity_changed;
+      about->now = seen.now;
+      examine(about);
+    });
+  }
+  if (const auto n = about->at - about->capacity.size(); n < about->conditions.size()) {
+    ++about->at;
+    return read(about->conditions[n].key, [this, about, n](store_read_result seen) {
+      if (!holds(about->conditions[n], seen))
+        about->wrong.push_back(about->conditions[n]);
+      about->now = seen.now;
+      examine(about);
+    });
+  }
+  conclude(*about);
+}
+
+/// Ends those whose shared condition is false; sends the others again if there is a reason to hope, else halves them.
+void transition_batcher::conclude(examination& about) {
+  auto rest = std::move(about.about);
+  const auto first_wrong = std::stable_partition(rest.members.begin(), rest.members.end(), [&](const entry& one) {
+    return !has_false(one.what, about.wrong);
+  });
+  const bool some_ended = first_wrong != rest.members.end();
+  ends ended;
+  for (auto i = first_wrong; i != rest.members.end(); ++i)
+    ended.emplace_back(std::move(i->done), fragment_result{fragment_outcome::conflict, {}, about.now});
+  rest.members.erase(first_wrong, rest.members.end());
+  tell(ended);
+  if (rest.members.empty())
+    return next();
+  const bool again = about.capacity_changed && rest.retries < retry_limit;
+  rest.retries += again;
+  rest.examined = !again;
+  if (again || some_ended)
+    return send(std::move(rest));
+  if (rest.members.size() > 1)
+    return split(std::move(rest));
+  end_all(rest.members, fragment_outcome::conflict, about.now);
+}
+
+void transition_batcher::split(group sent) {
+  const auto middle = sent.members.begin() + static_cast<std::ptrdiff_t>(sent.members.size() / 2);
+  group second{{std::make_move_iterator(middle), std::make_move_iterator(sent.members.end())}, true, 0};
+  sent.members.erase(middle, sent.members.end());
+  sent.examined = true;
+  sent.retries = 0;
+  parts_.push_back(std::move(second));
+  parts_.push_back(std::move(sent));
+  next();
+}
+
+/// Reads the rows of a batch with an unclear end; all end together, so that nobody starts from half of the truth.
+void transition_batcher::settle(std::shared_ptr<settlement> about) {
+  const auto at = about->ended.size();
+  if (at == about->members.size()) {
+    tell(about->ended);
+    return next();
+  }
+  read(about->members[at].what.mutations.front().key, [this, about, at](store_read_result seen) {
+    auto& one = about->members[at];
+    about->ended.emplace_back(std::move(one.done), settled(one.what, seen));
+    settle(about);
+  });
+}
+
+void transition_batcher::end_all(entries& members, fragment_outcome what, store_time now) {
+  ends ended;
+  ended.reserve(members.size());
+  for (auto& one : members)
+    ended.emplace_back(std::move(one.done), fragment_result{what, {}, now});
+  tell(ended);
+  next();
+}
+
+void transition_batcher::tell(ends& ended) {
+  for (auto& [done, result] : ended)
+    done(std::move(result));
+  ended.clear();
+}
+
+void transition_batcher::write(store_batch batch, store_completion<store_write_result> then) {
+  store_->write(std::move(batch), [alive = std::weak_ptr{alive_}, then = std::move(then)](auto outcome) mutable {
+    if (!alive.expired())
+      then(std::move(outcome));
+  });
+}
+
+void transition_batcher::read(std::string key, unique_function<void(store_read_result)> then) {
+  store_->read(key, [this, alive = std::weak_ptr{alive_}, key, then = std::move(then)](auto outcome) mutable {
+    if (alive.expired())
+      return;
+    if (outcome)
+      return then(std::move(*outcome));
+    stalled_ = [this, key = std::move(key), then = std::move(then)]() mutable { read(std::move(key), std::move(then)); };
+    on_stall_();
+  });
+}
+
+bool transition_batcher::note_capacity(const std::string& key, const store_read_result& seen) {
+  capacity_copies::copy copy;
+  if (seen.found)
+    copy.version = seen.found->version;
+  auto record = observe<capacity_record>(seen);
+  if (auto* readable = std::get_if<observed<capacity_record>>(&record))
+    copy.record = std::move(readable->record);
+  else
+    copy.unreadable = true;
+  return copies_.assign(key, std::move(copy));
+}
+
+} // namespace zlink::placement

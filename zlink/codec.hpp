@@ -29,8 +29,8 @@ bytes encode(const T& value) {
   return to;
 }
 
-/// The value those bytes stand for; members that a sender of an older version did not know keep their defaults, bytes of
-/// members unknown here are skipped. Throws `decode_error` naming packet and field. Thread-safe.
+/// The value those bytes stand for; members that a sender of an older version did not know keep their defaults, bytes
+/// of members unknown here are skipped. Throws `decode_error` naming packet and field. Thread-safe.
 template <packet T>
 T decode(byte_view from) {
   T value{};
@@ -58,7 +58,8 @@ T decode_json(std::string_view from) {
 /// What a codec may know about the type of a packet: its name, its C++ type and both built-in encodings.
 using packet_info = detail::packet_type;
 
-/// An encoding that an application adds to a host (`host.add_codec`). Implementations are used from many threads at once.
+/// An encoding that an application adds to a host (`host.add_codec`). Implementations are used from many threads at
+/// once.
 class codec {
 public:
   virtual ~codec() = default;
@@ -87,16 +88,16 @@ public:
   /// `configuration_error` for parameters, inner blanks, non-ASCII or empty parts.
   void add(std::shared_ptr<const codec> added);
 
-  /// The codec that sends values declared as `type`: the last added one that handles it, else the fallback. Remembered for
-  /// the first 1,024 types.
+  /// The codec that sends values declared as `type`: the last added one that handles it, else the fallback. Remembered
+  /// for the first 1,024 types.
   const codec& for_sending(const packet_info& type) const;
   /// The codec of a received content type, compared verbatim; null if there is none. The content type a codec was
   /// registered under is `content_type_of(codec)`.
   const codec* for_content_type(std::string_view content_type) const noexcept;
   /// The canonical content type of a codec that `for_sending` or `for_content_type` returned.
   std::string_view content_type_of(const codec& which) const noexcept;
-  /// Decodes into a value-initialised `*value`. Throws `decode_error`, also for a content type unknown here: it is never
-  /// read as something else.
+  /// Decodes into a value-initialised `*value`. Throws `decode_error`, also for a content type unknown here: it is
+  /// never read as something else.
   void decode(std::string_view content_type, const packet_info& type, byte_view from, void* value) const;
 
   static constexpr std::size_t remembered_types = 1024;

@@ -18,43 +18,65 @@ namespace {
 
 using pair = std::pair<std::string_view, std::string_view>;
 
-/// Throws `decode_error` at the first byte that does not belong.
-std::vector<pair> parse(byte_view from) {
-  std::vector<pair> found;
+/// Reads the encoded form pair by pair; throws `decode_error` where bytes are missing.
+class pair_reader {
+public:
+  explicit pair_reader(byte_view from) : end_(from.data() + from.size()), in_(from) {
+    in_.place = &place_;
+    left_ = from.empty() ? 0 : in_.count(3);
+  }
+  pair_reader(const pair_reader&) = delete;
+  pair_reader& operator=(const pair_reader&) = delete;
+
+  std::size_t left() const noexcept { return left_; }
+  pair next() {
+    --left_;
+    const auto key = text();
+    return {key, text()};
+  }
+  [[noreturn]] void fail(const char* why) const { in_.fail(why); }
+
+private:
+  std::string_view text() {
+    const auto size = in_.count(1);
+    const auto* at = end_ - in_.left();
+    in_.leave(in_.enter(size));
+    return {reinterpret_cast<const char*>(at), size};
+  }
+
+  detail::codec_place place_{"metadata"};
+  const std::byte* end_;
+  detail::binary_reader in_;
+  std::size_t left_ = 0;
+};
+
+/// Bytes of a length in its shortest form.
+constexpr std::size_t width(std::size_t length) { return length < 0x80 ? 1 : 2; }
+
+bool is_text(std::string_view text) noexcept { return text.find('\0') == text.npos && detail::is_utf8(text); }
+
+/// Throws `decode_error` unless a `message_metadata` could have produced these bytes.
+void check(byte_view from) {
   if (from.empty())
-    return found;
+    return;
   if (from.size() > message_metadata::encoded_bytes_limit)
     throw decode_error{"metadata exceeds 1024 bytes"};
-  detail::binary_reader in{from};
-  const detail::codec_place place{"metadata"};
-  in.place = &place;
-  const auto text = [&] {
-    const auto size = in.count(1);
-    const std::string_view view{reinterpret_cast<const char*>(from.data() + (from.size() - in.left())), size};
-    if (view.find('\0') != view.npos || !detail::is_utf8(view))
-      in.fail("text is not UTF-8 without NUL");
-    in.leave(in.enter(size));
-    return view;
-  };
-  const auto n = in.count(3);
-  if (n == 0)
-    in.fail("empty set with a count");
-  found.reserve(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto key = text();
-    if (key.empty() || (!found.empty() && found.back().first >= key))
+  pair_reader in{from};
+  if (in.left() == 0)
+    in.fail("an empty set has no bytes");
+  std::size_t shortest = width(in.left());
+  std::string_view last;
+  while (in.left() != 0) {
+    const auto [key, value] = in.next();
+    if (key <= last) // also: empty
       in.fail("key is empty, occurs twice or is out of order");
-    const auto value = text();
-    found.emplace_back(key, value);
+    if (!is_text(key) || !is_text(value))
+      in.fail("text is not UTF-8 without NUL");
+    last = key;
+    shortest += width(key.size()) + key.size() + width(value.size()) + value.size();
   }
-  if (!in.at_end())
-    in.fail("bytes behind the last pair");
-  return found;
-}
-
-void require_text(const char* what, std::string_view text) {
-  if (text.find('\0') != text.npos || !detail::is_utf8(text))
-    throw std::invalid_argument{std::string{"metadata "} + what + " is not UTF-8 without NUL"};
+  if (from.size() != shortest)
+    in.fail("bytes behind the last pair, or a length not in its shortest form");
 }
 
 bytes encode_pairs(const std::vector<pair>& pairs) {
@@ -87,11 +109,11 @@ void message_metadata::release() noexcept {
 void message_metadata::set(std::string_view key, std::string_view value) {
   if (key.empty())
     throw std::invalid_argument{"metadata key is empty"};
-  require_text("key", key);
-  require_text("value", value);
-  // Before anything is copied: a value of many megabytes is refused at once.
+  // First, so that a value of many megabytes is neither scanned nor copied.
   if (key.size() > encoded_bytes_limit || value.size() > encoded_bytes_limit)
     throw std::invalid_argument{"metadata exceeds 1024 bytes encoded"};
+  if (!is_text(key) || !is_text(value))
+    throw std::invalid_argument{"metadata key or value is not UTF-8 without NUL"};
   auto pairs = entries();
   const auto at = std::lower_bound(pairs.begin(), pairs.end(), key, [](const pair& p, auto k) { return p.first < k; });
   if (at != pairs.end() && at->first == key)
@@ -106,22 +128,30 @@ void message_metadata::set(std::string_view key, std::string_view value) {
 }
 
 std::optional<std::string_view> message_metadata::get(std::string_view key) const noexcept {
-  for (const auto& [name, value] : entries())
-    if (name == key)
+  for (pair_reader in{encoded()}; in.left() != 0;)
+    if (const auto [name, value] = in.next(); name == key)
       return value;
   return std::nullopt;
 }
 
-std::size_t message_metadata::size() const noexcept { return entries().size(); }
+std::size_t message_metadata::size() const noexcept { return pair_reader{encoded()}.left(); }
 
 std::vector<std::pair<std::string_view, std::string_view>> message_metadata::entries() const {
-  return parse(encoded());
+  std::vector<pair> found;
+  pair_reader in{encoded()};
+  found.reserve(in.left());
+  while (in.left() != 0)
+    found.push_back(in.next());
+  return found;
 }
 
-byte_view message_metadata::encoded() const noexcept { return block_ == nullptr ? byte_view{} : byte_view{block_->encoded}; }
+byte_view message_metadata::encoded() const noexcept {
+  return block_ == nullptr ? byte_view{} : byte_view{block_->encoded};
+}
 
 message_metadata message_metadata::decode(byte_view from) {
-  if (parse(from).empty())
+  check(from);
+  if (from.empty())
     return {};
   return message_metadata{new block{1, bytes{from.begin(), from.end()}}};
 }

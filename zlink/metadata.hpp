@@ -12,10 +12,10 @@
 
 namespace zlink {
 
-/// A small ordered set of texts by key (M-38). Keys are 1 byte or more, keys and values UTF-8 without NUL, and the whole
-/// set takes at most 1,024 bytes encoded. One pointer in size, null when empty; copies share what they hold until one of
-/// them is changed, so every match of a multicast has the same snapshot. Different objects may be used from different
-/// threads, one object from one thread at a time unless all only read.
+/// A small ordered set of texts by key (M-38). Keys are 1 byte or more, keys and values UTF-8 without NUL, and the
+/// whole set takes at most 1,024 bytes encoded. One pointer in size, null when empty; copies share what they hold until
+/// one of them is changed, so every match of a multicast has the same snapshot. Different objects may be used from
+/// different threads, one object from one thread at a time unless all only read.
 class message_metadata {
 public:
   static constexpr std::size_t encoded_bytes_limit = 1024;
@@ -29,8 +29,8 @@ public:
   }
   ~message_metadata() { release(); }
 
-  /// Adds, or replaces the value of that key. Throws `std::invalid_argument` and changes nothing if a text is not allowed
-  /// or the set would exceed its limit.
+  /// Adds, or replaces the value of that key. Throws `std::invalid_argument` and changes nothing if a text is not
+  /// allowed or the set would exceed its limit.
   void set(std::string_view key, std::string_view value);
 
   /// The value of that key, or nothing. Valid until this object is changed or gone (M-39).

@@ -1,5 +1,6 @@
-// ZLINK_PACKET, the one line that makes a struct a packet: its name on the wire, both codecs, CAF's inspector and its entry
-// in the registry. Includes nothing of CAF, so that clients and servers share the header that declares their packets.
+// ZLINK_PACKET, the one line that makes a struct a packet: its name on the wire, both codecs, CAF's inspector and its
+// entry in the registry. Includes nothing of CAF, so that clients and servers share the header that declares their
+// packets.
 #pragma once
 
 #include "zlink/codec/binary.hpp"
@@ -73,8 +74,7 @@ template <class T, int Caf>
 struct packet_registrar {
   static_assert(std::is_default_constructible_v<T> && std::is_copy_constructible_v<T>,
                 "ZLINK_PACKET: a packet is default constructible and copyable");
-  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
-                "ZLINK_PACKET: moving and destroying a packet must not throw");
+  static_assert(std::is_nothrow_destructible_v<T>, "ZLINK_PACKET: the destructor of a packet does not throw");
   static_assert(!packet_name<T>().empty() && packet_name<T>().size() <= 255,
                 "ZLINK_PACKET: the name takes 1 to 255 bytes of UTF-8");
   static_assert(decltype(zlink_packet_fields(packet_tag<T>{}))::size <= 64, "ZLINK_PACKET: at most 64 members");
@@ -88,7 +88,7 @@ struct packet_registrar {
   }
 };
 
-// -- CAF's inspectors --------------------------------------------------------------------------------------------------
+// -- CAF's inspectors -------------------------------------------------------------------------------------------------
 
 /// CAF from 0.18 on: inspectors know objects and fields.
 template <class Inspector, class T>
@@ -103,9 +103,11 @@ template <class Inspector, class T>
 struct inspection<Inspector, T> {
   using type = typename Inspector::result_type; // CAF 0.17; void for the one that prints
 };
+template <class Inspector, class T>
+using inspection_result = typename inspection<Inspector, T>::type;
 
 template <class Inspector, has_fields T>
-typename inspection<Inspector, T>::type inspect_fields(Inspector& f, T& x) {
+inspection_result<Inspector, T> inspect_fields(Inspector& f, T& x) {
   return std::apply(
     [&](const auto&... field) {
       if constexpr (names_fields<Inspector, T>)
@@ -120,17 +122,17 @@ typename inspection<Inspector, T>::type inspect_fields(Inspector& f, T& x) {
 
 /// References travel inside packets through CAF as well.
 template <class Inspector, detail::object_reference T>
-typename detail::inspection<Inspector, T>::type inspect(Inspector& f, T& x) {
+detail::inspection_result<Inspector, T> inspect(Inspector& f, T& x) {
   return detail::inspect_fields(f, x);
 }
 
 } // namespace zlink
 
-/// `ZLINK_PACKET(type, "name", members…)` makes `type` a packet called `name` (M-29, 1..255 bytes of UTF-8) with 0 to 64
-/// members. Stands once per type at namespace scope, in the namespace of the type, after its definition; a header may hold
-/// it. `type` is default constructible, copyable and lets the line name its members; it is an alias where the type itself
-/// has a comma. Member types: see zlink/codec/binary.hpp. Add members at the end only: peers of another version then skip
-/// or default them (D-10).
+/// `ZLINK_PACKET(type, "name", members…)` makes `type` a packet called `name` (M-29, 1..255 bytes of UTF-8) with 0 to
+/// 64 members. Stands once per type at namespace scope, in the namespace of the type, after its definition; a header
+/// may hold it. `type` is default constructible, copyable and lets the line name its members; it is an alias where the
+/// type itself has a comma. Member types: see zlink/codec/binary.hpp. Add members at the end only: peers of another
+/// version then skip or default them (D-10).
 #define ZLINK_PACKET(type, ...)                                                                                        \
   constexpr ::std::string_view zlink_packet_name(::zlink::detail::packet_tag<type>) {                                  \
     return ZLINK_DETAIL_FIRST(__VA_ARGS__, );                                                                          \
@@ -139,7 +141,7 @@ typename detail::inspection<Inspector, T>::type inspect(Inspector& f, T& x) {
     return ::zlink::detail::make_packet_fields(ZLINK_DETAIL_FIELDS(type, __VA_ARGS__, ));                              \
   }                                                                                                                    \
   template <class Inspector>                                                                                           \
-  typename ::zlink::detail::inspection<Inspector, type>::type inspect(Inspector& f, type& x) {                         \
+  ::zlink::detail::inspection_result<Inspector, type> inspect(Inspector& f, type& x) {                                 \
     return ::zlink::detail::inspect_fields(f, x);                                                                      \
   }                                                                                                                    \
   [[maybe_unused]] static const bool ZLINK_DETAIL_JOIN(zlink_packet_registered_, __COUNTER__)                          \
@@ -154,8 +156,8 @@ typename detail::inspection<Inspector, T>::type inspect(Inspector& f, T& x) {
 #define ZLINK_DETAIL_FIRST(first, ...) first
 
 // A macro does not expand itself, but a step that ends in the unexpanded name of the next is taken up again by the next
-// rescan; 4^4 rescans are more than the 64 members need. Every list carries an empty last argument, because `...` must not
-// be left out entirely.
+// rescan; 4^4 rescans are more than the 64 members need. Every list carries an empty last argument, because `...` must
+// not be left out entirely.
 #define ZLINK_DETAIL_FIELDS(type, name, ...)                                                                           \
   __VA_OPT__(ZLINK_DETAIL_SCAN(ZLINK_DETAIL_FIELD(type, __VA_ARGS__)))
 #define ZLINK_DETAIL_FIELD(type, member, ...)                                                                          \

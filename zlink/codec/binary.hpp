@@ -7,9 +7,9 @@
 //   string, bytes         length (LEB128) and bytes   vector, set, …  count (LEB128) and the elements
 //   nested packet         length (LEB128) and fields  map             count and key, value, key, value, …
 //
-// A packet is its fields in order of declaration, without names. Where the bytes end before a field begins, that field and
-// those after it keep their defaults; bytes after the last known field are skipped: fields may be added at the end, also
-// to packets nested in others. Nothing is allocated for a length that the remaining bytes could not fill.
+// A packet is its fields in order of declaration, without names. Where the bytes end before a field begins, that field
+// and those after it keep their defaults; bytes after the last known field are skipped: fields may be added at the end,
+// also to packets nested in others. Nothing is allocated for a length that the remaining bytes could not fill.
 #pragma once
 
 #include "zlink/codec/fields.hpp"
@@ -153,7 +153,7 @@ void write_binary(binary_writer& out, const T& x);
 template <class T>
 void read_binary(binary_reader& in, T& x);
 
-// -- writing -----------------------------------------------------------------------------------------------------------
+// -- writing ----------------------------------------------------------------------------------------------------------
 
 template <class T>
 void write_binary_number(binary_writer& out, T x) {
@@ -195,7 +195,8 @@ void write_binary_elements(binary_writer& out, const T& x) {
 
 template <class T>
 void write_binary(binary_writer& out, const T& x) {
-  static_assert(packet_field_type<T>, "ZLINK_PACKET: no field of this type; give the type a ZLINK_PACKET line of its own");
+  static_assert(packet_field_type<T>,
+                "ZLINK_PACKET: no field of this type; give the type a ZLINK_PACKET line of its own");
   if constexpr (std::same_as<T, bool>) {
     out.byte(x ? std::byte{1} : std::byte{0});
   } else if constexpr (integer_field<T> || float_field<T>) {
@@ -236,7 +237,7 @@ void write_binary(binary_writer& out, const T& x) {
   }
 }
 
-// -- reading -----------------------------------------------------------------------------------------------------------
+// -- reading ----------------------------------------------------------------------------------------------------------
 
 template <class T>
 void read_binary_number(binary_reader& in, T& x) {
@@ -379,7 +380,7 @@ void read_binary(binary_reader& in, T& x) {
   }
 }
 
-// -- whole packets -----------------------------------------------------------------------------------------------------
+// -- whole packets ----------------------------------------------------------------------------------------------------
 
 template <class T>
 void encode_binary(const T& x, bytes& to) {

@@ -48,19 +48,20 @@ constexpr packet_field_list<Members...> make_packet_fields(packet_field<Members>
   return {std::tuple<packet_field<Members>...>{fields...}};
 }
 
-/// Nested packets a value or message may have, the outermost included. Bounds the stack for types that contain themselves.
+/// Nested packets a value or message may have, the outermost included. Bounds the stack for types that contain
+/// themselves.
 inline constexpr int nesting_limit = 64;
 
 // References have fields but no packet name: they travel inside packets only. Names are those of M-36.
 constexpr auto zlink_packet_fields(packet_tag<spot_ref>) {
-  return make_packet_fields(packet_field{"id", &spot_ref::spot_id},
-                            packet_field{"objectGeneration", &spot_ref::object_generation},
-                            packet_field{"meshName", &spot_ref::mesh_name}, packet_field{"nodeRid", &spot_ref::node_rid});
+  return make_packet_fields(
+    packet_field{"id", &spot_ref::spot_id}, packet_field{"objectGeneration", &spot_ref::object_generation},
+    packet_field{"meshName", &spot_ref::mesh_name}, packet_field{"nodeRid", &spot_ref::node_rid});
 }
 constexpr auto zlink_packet_fields(packet_tag<actor_ref>) {
-  return make_packet_fields(packet_field{"id", &actor_ref::actor_id},
-                            packet_field{"objectGeneration", &actor_ref::object_generation},
-                            packet_field{"meshName", &actor_ref::mesh_name}, packet_field{"nodeRid", &actor_ref::node_rid});
+  return make_packet_fields(
+    packet_field{"id", &actor_ref::actor_id}, packet_field{"objectGeneration", &actor_ref::object_generation},
+    packet_field{"meshName", &actor_ref::mesh_name}, packet_field{"nodeRid", &actor_ref::node_rid});
 }
 
 template <class T>
@@ -83,7 +84,7 @@ constexpr std::string_view packet_name() {
     return zlink_packet_name(packet_tag<T>{});
 }
 
-// -- the types a field may have ----------------------------------------------------------------------------------------
+// -- the types a field may have ---------------------------------------------------------------------------------------
 
 template <class T, template <class...> class Template>
 inline constexpr bool is_a = false;
@@ -148,7 +149,7 @@ concept packet_field_type
     || std::same_as<T, std::string> || std::same_as<T, std::monostate> || optional_field<T> || array_field<T>
     || tuple_field<T> || variant_field<T> || sequence_field<T> || set_field<T> || map_field<T> || has_fields<T>;
 
-// -- where in a message ------------------------------------------------------------------------------------------------
+// -- where in a message -----------------------------------------------------------------------------------------------
 
 /// The packet and field being encoded or decoded, linked outwards: so that an error can name them at no cost before.
 struct codec_place {

@@ -1,15 +1,15 @@
 // The JSON profile of M-35 for people, tools and clients of other languages: `application/json`.
 //
-// A packet is an object whose members are the fields by name. Names are case-sensitive; a member that occurs twice, or is
-// missing though its field is no std::optional, is refused; unknown members are ignored; null stands only for an empty
-// std::optional or std::monostate.
+// A packet is an object whose members are the fields by name. Names are case-sensitive; a member that occurs twice, or
+// is missing though its field is no std::optional, is refused; unknown members are ignored; null stands only for an
+// empty std::optional or std::monostate.
 //
 //   bool                     true, false             string               string, UTF-8
 //   integer up to 32 bits    number without . or e   bytes                string, base64 with padding
 //   integer of 64 bits       string of decimals      pair, tuple, array   array of exactly that length
 //   float, double            finite number           variant              [index, value]
 //   enum, duration           as their number         vector, set, …       array
-//   packet                   object                  map                  object; array of [key, value] if not by string
+//   packet                   object                  map                  object if by string, else array of [key, value]
 //
 // Enums travel as numbers because C++ does not know their names. A reference (M-36) refuses unknown members.
 #pragma once
@@ -117,7 +117,7 @@ void read_json(json_reader& in, json_value v, T& x);
 template <class T>
 concept string_map_field = map_field<T> && std::same_as<typename T::key_type, std::string>;
 
-// -- writing -----------------------------------------------------------------------------------------------------------
+// -- writing ----------------------------------------------------------------------------------------------------------
 
 /// References are refused where M-36 would refuse them at the reader.
 template <object_reference T, class Coder>
@@ -227,7 +227,7 @@ void write_json(json_writer& out, const T& x) {
   }
 }
 
-// -- reading -----------------------------------------------------------------------------------------------------------
+// -- reading ----------------------------------------------------------------------------------------------------------
 
 template <has_fields T>
 void read_json_fields(json_reader& in, json_value v, T& x) {
@@ -326,7 +326,7 @@ void read_json_number(json_reader& in, json_value v, T& x) {
   if constexpr (float_field<T>)
     x = static_cast<T>(in.floating(v, limits::max()));
   else if constexpr (sizeof(T) < 8)
-    x = static_cast<T>(in.number(v, static_cast<std::int64_t>(limits::min()), static_cast<std::int64_t>(limits::max())));
+    x = static_cast<T>(in.number(v, std::int64_t{limits::min()}, std::int64_t{limits::max()}));
   else if constexpr (std::is_signed_v<T>)
     x = static_cast<T>(in.signed_decimals(v));
   else
@@ -388,7 +388,7 @@ void read_json(json_reader& in, json_value v, T& x) {
   }
 }
 
-// -- whole packets -----------------------------------------------------------------------------------------------------
+// -- whole packets ----------------------------------------------------------------------------------------------------
 
 template <class T>
 void encode_json(const T& x, std::string& to) {

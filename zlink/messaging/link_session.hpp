@@ -5,16 +5,21 @@
 #include "zlink/defaults.hpp"
 #include "zlink/execution/counted.hpp"
 #include "zlink/execution/infrastructure.hpp"
+#include "zlink/execution/lane.hpp"
 #include "zlink/execution/record.hpp"
 #include "zlink/link.hpp"
+#include "zlink/messaging/inbound_batches.hpp"
+#include "zlink/messaging/link_timer.hpp"
 #include "zlink/messaging/outbound_queue.hpp"
 #include "zlink/messaging/reply_table.hpp"
 #include "zlink/messaging/wire.hpp"
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace caf {
@@ -141,14 +146,125 @@ public:
   void ref_receiver() noexcept override { ref(); }
   void unref_receiver() noexcept override { unref(); }
 
+  /// From the session's timer, inside the infrastructure unit.
+  void on_alarm() noexcept;
+
 private:
+  class events; ///< what the connection calls
+  friend class events;
+  using lock = std::unique_lock<std::mutex>;
+
+  enum class phase : std::uint8_t {
+    idle,     ///< not started
+    greeting, ///< until both sides have admitted each other
+    ready,
+    closing,  ///< down to its owner; last frames go out
+    ended,
+  };
+  enum class verdict : std::uint8_t { none, admitted, refused };
+
+  /// A send that waits for room.
+  struct waiter {
+    record* r;
+    bytes header;
+    bytes frame; ///< empty: not encoded yet (X-98)
+    steady_time due;
+  };
+
   explicit link_session(link_options options);
   ~link_session() override;
 
-  link_options options_;
-  link_identity peer_;
+  // Handshake and end (link_session.cpp).
+  void on_hello_frame(byte_view body);
+  void on_answer_frame(byte_view body);
+  std::optional<std::string> refusal_of(const hello_frame& hello) const;
+  void become_ready();
+  /// Once; the first reason counts. `last` is sent behind everything else if the end is orderly.
+  void end(const std::string& reason, bool orderly, bytes last = {});
+  void on_writable();
+  void on_closed(const std::string& reason);
+  /// Writes if there is something to write. Returns unlocked.
+  void flush(lock& held);
+  void add_due_credit();
+  void set_alarm(steady_time due);
+  void probe(steady_time now);
+
+  // Sending (link_send.cpp).
+  std::span<std::byte> encode(frame_buffer& to, record& r, const message_header& header) const;
+  std::span<std::byte> encode(frame_buffer& to, record& r, byte_view encoded_header) const;
+  bool may_enter(std::size_t frame_bytes) const noexcept;
+  /// Charges and queues a frame that fits. A request's route moves to the table.
+  void admit_frame(record& r, std::span<std::byte> frame);
+  void add_waiter(waiter w);
+  /// Returns unlocked.
+  void admit_waiters(lock& held);
+  bool encode_waiter(lock& held, waiter& w);
+  std::deque<waiter> take_expired(steady_time now, steady_time& next_due);
+  void ask_credit();
+  void note_waiters() noexcept;
+  void push_reply_frame(byte_view frame);
+  error lost(const std::string& reason) const;
+
+  // Receiving (link_receive.cpp): the transport's thread only.
+  bool receive(byte_view batch);
+  bool receive_more();
+  template <class F>
+  bool receive_slice(F frames);
+  void dispatch(const frame& f);
+  void dispatch_ready(const frame& f);
+  void on_message_frame(const frame& f);
+  void on_reply_frame(const frame& f);
+  void on_probe_answer(std::uint64_t id);
+  void on_credit_frame(const credit_frame& credit);
+  void on_pressure_frame(const pressure_frame& pressure);
+  record* make_inbound(const message_frame& message);
+  void drop_frame(const std::string& why);
+
+  const link_options options_;
+  const std::uint64_t number_; ///< in the reply table
+  const counted_ptr<link_timer> timer_;
   link_counters counters_;
+  link_identity peer_;         ///< written once, before `on_hello`
+
+  mutable std::mutex mutex_;
+  phase phase_ = phase::idle;
+  std::atomic<bool> usable_{false}; ///< phase is ready
+  std::atomic<bool> peer_paused_{false};
+  bool hello_seen_ = false;
+  verdict own_verdict_ = verdict::none;
+  bool peer_admitted_ = false;
+  bool writable_ = false;
+  bool held_back_ = false;     ///< nothing is written until `on_ready` has returned
+  outbound_queue out_;
+  std::deque<waiter> waiters_;
+  bool admitting_ = false;     ///< somebody works on `waiters_`; nobody overtakes
+  bool admit_again_ = false;
+  std::atomic<std::size_t> waiting_{0}; ///< for those who do not lock
+  bool credit_asked_ = false;
+  bytes last_frame_;           ///< behind everything else, before an orderly end
+
+  // What the peer is told.
+  credit_frame consumed_;
+  credit_frame announced_;
+  bool credit_wanted_ = false; ///< at once, not only when much has been consumed
+  bool more_to_receive_ = false;
+  pressure_frame pressure_;
+  std::uint64_t peer_pressure_sequence_ = 0;
+
+  // Deadlines; `alarm_` is when the timer comes next.
+  steady_time alarm_ = steady_time::max();
+  steady_time give_up_ = steady_time::max();  ///< handshake, liveness or linger, by phase
+  steady_time next_probe_ = steady_time::max();
+  std::uint64_t probe_id_ = 0;                ///< outstanding, 0: none
+
+  // The transport's thread only.
+  inbound_batches inbound_;
+  credit_frame slice_;          ///< consumed in this slice
+  steady_time slice_now_{};
 };
+
+/// Answers whoever waits for `r` with an error, and frees it.
+void end_record(record* r, const error& why) noexcept;
 
 /// Who is expected behind an endpoint; what is absent is not compared (S-58, S-62).
 struct link_expectation {

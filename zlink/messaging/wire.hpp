@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,50 +108,61 @@ struct message_fence {
   friend bool operator==(const message_fence&, const message_fence&) = default;
 };
 
-/// Travels with a message that may activate a missing Instance Spot (M-58, M-59).
+/// Where the sender wants a missing Instance Spot to be activated (M-58, M-59).
 struct message_activation {
   std::string_view stable_type;
   std::string_view mesh;
-  descriptor_revision descriptor;   ///< of the chosen node, as the sender knew it
-  lifecycle_generation lifecycle;   ///< and the run it belongs to
+  descriptor_revision descriptor; ///< of the chosen node, as the sender knew it
+  lifecycle_generation lifecycle; ///< and the run it belongs to
   friend bool operator==(const message_activation&, const message_activation&) = default;
 };
 
-/// Everything about a message but its packet. Views belong to whoever made it: on receipt they end with the call.
+/// Everything about a message but its packet, metadata and deadline. Views belong to whoever made it: on receipt they end
+/// with the call.
 struct message_header {
   target_kind target = target_kind::spot;
-  std::string_view target_id;        ///< Spot or Actor id, RID of the node, or ChannelName
-  std::string_view topic;            ///< publish only
-  operation_id operation;            ///< never zero (M-132)
-  std::string_view flow;             ///< flow id, empty if there is none
+  std::string_view target_id; ///< Spot or Actor id, RID of the node, or ChannelName: 1..255 bytes of UTF-8
+  std::string_view topic;     ///< publish only
+  operation_id operation;     ///< never zero (M-132)
+  std::string_view flow;      ///< flow id and origin as one text; empty: none
   std::optional<message_fence> fence;
+  bool instance_intent = false; ///< this call allows activation (M-58)
   std::optional<message_activation> activation;
-  bool instance_intent = false;      ///< this call allows activation (M-58)
-  /// RID of the node that waits for the reply where that is not the sender of this frame: a followed request (M-83).
+  /// RID of the node that waits for the reply where that is not the sender of the frame: a followed request (M-83).
   std::string_view reply_node;
+  friend bool operator==(const message_header&, const message_header&) = default;
+};
+
+/// The rest of a message.
+struct message_body {
+  std::string_view packet_name;
+  std::string_view content_type;
+  byte_view metadata; ///< as message_metadata::encoded(); not checked here
 };
 
 /// A message as it lies in a frame.
 struct message_frame {
   message_header header;
   bool request = false;
-  std::uint64_t reply_route = 0;                    ///< requests only, then not zero
-  std::optional<std::uint64_t> remaining_ms;        ///< of the deadline; a duration, since clocks differ
-  std::string_view packet_name;
-  std::string_view content_type;
-  byte_view metadata;                               ///< as message_metadata::encoded(); not checked here
+  std::uint64_t reply_route = 0;             ///< requests only, then not zero
+  std::optional<std::uint32_t> remaining_ms; ///< of the deadline; a duration, since clocks differ
+  message_body body;
   byte_view payload;
 };
 
 enum class reply_kind : std::uint8_t { packet = 0, empty = 1, error = 2, cancelled = 3 };
 
+/// Why a reply is an error, for logs of the receiving node; the kind is what callers see (O-7).
+enum class failure_cause : std::uint16_t { unspecified = 0, reply_not_encodable = 1, metadata_malformed = 2 };
+
 struct reply_frame {
   std::uint64_t reply_route = 0;
   reply_kind kind = reply_kind::empty;
-  std::string_view packet_name;  ///< packet only
-  std::string_view content_type;
-  byte_view payload;
-  std::optional<error> failure;  ///< error only
+  std::string_view packet_name{}; ///< packet only
+  std::string_view content_type{};
+  byte_view payload{};
+  std::optional<error> failure{}; ///< error only
+  failure_cause cause = failure_cause::unspecified;
 };
 
 struct control_frame {
@@ -161,24 +173,54 @@ struct control_frame {
 /// Bytes the receiver has consumed since the link began: absolute, so a repeated frame changes nothing.
 struct credit_frame {
   std::uint64_t data = 0;
-  std::uint64_t replies = 0;
+  std::uint64_t replies = 0; ///< and control
+  friend bool operator==(const credit_frame&, const credit_frame&) = default;
 };
 
-// -- encoding: appends one frame ------------------------------------------------------------------------------------------
+// -- encoding ----------------------------------------------------------------------------------------------------------
 
-void append_hello(bytes& to, const hello_frame& what);
+/// A frame whose payload is encoded in place behind what `begin_…` wrote, so that it is written once (M-47). Reusable: the
+/// buffer keeps its memory.
+class frame_buffer {
+public:
+  /// Append the payload here, after `begin_…`.
+  bytes& payload() noexcept { return buffer_; }
+  /// The whole frame, valid until the next `begin_…`. `set_…` below may change it.
+  std::span<std::byte> finish();
+  /// Gives memory of an unusually large frame back.
+  void trim();
+
+private:
+  friend void begin_message(frame_buffer&, const message_header&, const message_body&, bool, bool);
+  friend void begin_message(frame_buffer&, byte_view, const message_body&, bool, bool);
+  friend void begin_reply(frame_buffer&, std::uint64_t, std::string_view, std::string_view);
+
+  bytes buffer_;
+};
+
+/// `request` reserves place for the reply route, `deadline` for the remaining time: set them with `set_message_times`.
+void begin_message(frame_buffer& to, const message_header& header, const message_body& body, bool request, bool deadline);
+/// The same with a header that was encoded before.
+void begin_message(frame_buffer& to, byte_view encoded_header, const message_body& body, bool request, bool deadline);
+bytes encode_message_header(const message_header& what);
+/// Fills in what is known only at admission; each only if the frame has place for it.
+void set_message_times(std::span<std::byte> frame, std::uint64_t reply_route, std::uint32_t remaining_ms) noexcept;
+/// A reply that is a packet.
+void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view packet_name, std::string_view content_type);
+
+// These append one frame.
+
+void append_hello(bytes& to, const link_identity& what);
+/// The reason is cut at 1 KiB.
 void append_hello_answer(bytes& to, const hello_answer_frame& what);
-void append_message(bytes& to, const message_frame& what);
-/// `append_message` in two steps for a message whose packet is not encoded yet: the header first, by itself, then the frame.
-void append_message_header(bytes& to, const message_header& what);
-void append_message(bytes& to, byte_view encoded_header, const message_frame& rest);
-/// The text of an error is cut at 64 KiB.
+/// Not for packets. Texts of an error are cut at 64 KiB.
 void append_reply(bytes& to, const reply_frame& what);
-void append_control(bytes& to, const control_frame& what);
+void append_control(bytes& to, std::uint16_t command, byte_view payload);
 void append_probe(bytes& to, std::uint64_t id, bool answer);
 void append_credit(bytes& to, const credit_frame& what);
 void append_credit_wanted(bytes& to);
 void append_pressure(bytes& to, const pressure_frame& what);
+/// The reason is cut at 1 KiB.
 void append_goodbye(bytes& to, std::string_view reason);
 
 // -- decoding: throws `decode_error` for anything that encoding does not produce -----------------------------------------------

@@ -96,7 +96,9 @@ public:
     return {high, fixed64()};
   }
   std::string text() {
-    const auto size = number_up_to(left_.size());
+    const auto size = number();
+    if (size > left_.size())
+      fail();
     if (!ok_)
       return {};
     std::string value{left_.substr(0, size)};

@@ -1,5 +1,5 @@
-// Every default value in one place, each with the clause that states it. Names end in their unit where the type does not
-// say it. A value of 0 means what the comment says; it never means "unlimited" unless the comment says so.
+// Every default value in one place, each with the clause that states it. Names end in their unit where the type does
+// not say it. A value of 0 means what the comment says; it never means "unlimited" unless the comment says so.
 #pragma once
 
 #include <chrono>

@@ -31,7 +31,8 @@ struct timer_options {
   bool stop_on_unhandled_exception = false;
 };
 
-/// One tick, as its handler gets it. Only the three indices are exact; the times are what the clock said.
+/// One tick, as its handler gets it. Only the three indices are exact; the times are what the clock said
+///
 struct timer_tick {
   /// The name of the registration; valid as long as the handler runs.
   std::string_view name;
@@ -67,15 +68,15 @@ void require_valid_timer(std::string_view name, std::chrono::milliseconds period
 
 } // namespace detail
 
-/// Handle of one registration. Copies stand for the same one; a default-made handle stands for none. Letting go of it does
-/// not cancel the timer, which belongs to its Spot or Actor.
+/// Handle of one registration. Copies stand for the same one; a default-made handle stands for none. Letting go of it
+/// does not cancel the timer, which belongs to its Spot or Actor.
 class timer {
 public:
   timer() = default;
   explicit timer(std::shared_ptr<detail::timer_state> state) noexcept : state_(std::move(state)) {}
 
-  /// No callback of this registration starts any more; one that runs ends normally. Any number of times, also inside the
-  /// callback. Any thread.
+  /// No callback of this registration starts any more; one that runs ends normally. Any number of times, also inside
+  /// the callback. Any thread.
   void cancel() noexcept {
     if (state_)
       state_->cancelled.store(true, std::memory_order_release);

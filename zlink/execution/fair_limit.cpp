@@ -16,7 +16,7 @@ fair_limit::fair_limit(std::uint32_t limit) noexcept : limit_(limit) { assert(li
 bool fair_limit::try_enter() noexcept {
   auto word = word_.load(std::memory_order_relaxed);
   do {
-    if ((word & waiters_bit) != 0 || full(word))
+    if (full(word)) // as it is while anybody waits
       return false;
   } while (!word_.compare_exchange_weak(word, word + one_inside));
   return true;

@@ -131,8 +131,9 @@ TEST_CASE("X-105 ten permits pause at eight and run again at six; between, nothi
 
 TEST_CASE("X-105 waiters do not count, and a permit that changes hands changes nothing") {
   reports seen;
-  job_permits permits{2, {.pause_percent = 100, .resume_percent = 50},
-                      [&](bool paused, std::uint64_t version) { seen.emplace_back(paused, version); }};
+  job_permits permits{2, {.pause_percent = 100, .resume_percent = 50}, [&](bool paused, std::uint64_t version) {
+                        seen.emplace_back(paused, version);
+                      }};
   counting_source a, b, c;
   CHECK(permits.acquire(a));
   CHECK(permits.acquire(a));
@@ -156,8 +157,8 @@ TEST_CASE("X-105 the pause count is rounded up and the resume count down") {
   const row rows[] = {
     {10, {}, 8, 6},
     {1, {}, 1, 0},
-    {3, {}, 3, 1},  // 2.4 and 1.8
-    {11, {}, 9, 6}, // 8.8 and 6.6
+    {3, {}, 3, 1},                                           // 2.4 and 1.8
+    {11, {}, 9, 6},                                          // 8.8 and 6.6
     {128, {.pause_percent = 1, .resume_percent = 0}, 2, 0},  // 1.28
     {7, {.pause_percent = 100, .resume_percent = 99}, 7, 6}, // 6.93
   };

@@ -140,17 +140,28 @@ TEST_CASE("D-8 what a job owns is destroyed before the next job runs") {
 }
 
 TEST_CASE("D-8 stop runs what is queued, then drops what comes later on the thread that posts it") {
+  constexpr int count = 100'000;
   const auto unit = make_unit();
-  int ran = 0;
-  {
-    held_unit held{*unit};
-    for (int i = 0; i < 100; ++i)
-      unit->post([&] { ++ran; });
-    std::thread stopper{[&] { unit->stop(); }};
-    held.release();
-    stopper.join();
-  }
-  CHECK(ran == 100);
+  std::atomic<int> ran{0};
+  held_unit held{*unit};
+  for (int i = 0; i < count; ++i)
+    unit->post([&] { ++ran; });
+  int ran_when_stopped = 0;
+  std::thread stopper{[&] {
+    unit->stop();
+    ran_when_stopped = ran;
+  }};
+  const auto stopping = [&] {
+    auto probe = std::make_shared<int>(0);
+    const std::weak_ptr<int> watched = probe;
+    unit->post([probe = std::move(probe)] {});
+    return watched.expired(); // a held unit cannot have run it
+  };
+  while (!stopping())
+    std::this_thread::yield();
+  held.release();
+  stopper.join();
+  CHECK(ran_when_stopped == count);
   unit->stop(); // again does no harm
 
   struct tells_thread {
@@ -162,7 +173,7 @@ TEST_CASE("D-8 stop runs what is queued, then drops what comes later on the thre
   destroyed_on = {};
   unit->post([&ran, told = std::move(told)] { ++ran; });
   CHECK(destroyed_on == std::this_thread::get_id());
-  CHECK(ran == 100);
+  CHECK(ran == count);
 }
 
 TEST_CASE("D-8 a dropped job may post to the same unit while it is destroyed") {

@@ -18,6 +18,8 @@ using zlink::detail::tick_schedule;
 
 namespace {
 
+constexpr timer_overrun every_overrun[] = {timer_overrun::skip_late_ticks, timer_overrun::catch_up_bounded,
+                                           timer_overrun::delay_next_tick};
 constexpr auto period = 100ms;
 constexpr steady_time registered{steady_duration{5h + 3ms}};
 
@@ -75,7 +77,7 @@ std::uint64_t newest_due(steady_time now) { return static_cast<std::uint64_t>((n
 } // namespace
 
 TEST_CASE("X-133 on time, every policy delivers tick after tick") {
-  for (auto overrun : {timer_overrun::skip_late_ticks, timer_overrun::catch_up_bounded, timer_overrun::delay_next_tick}) {
+  for (auto overrun : every_overrun) {
     auto schedule = make(overrun);
     for (std::uint64_t n = 1; n <= 5; ++n) {
       const auto due = at(n * period);
@@ -204,7 +206,7 @@ TEST_CASE("X-132 X-133 a thousand random late ticks that delay the next one") {
 }
 
 TEST_CASE("after a time without ticks at most one late tick is left, under every policy") {
-  for (auto overrun : {timer_overrun::skip_late_ticks, timer_overrun::catch_up_bounded, timer_overrun::delay_next_tick}) {
+  for (auto overrun : every_overrun) {
     auto schedule = make(overrun, 100);
     run_due(schedule, at(period));
     const auto now = at(50 * period + 10ms);
@@ -215,7 +217,7 @@ TEST_CASE("after a time without ticks at most one late tick is left, under every
 }
 
 TEST_CASE("a schedule goes on elsewhere with its numbers, its rhythm and its policy") {
-  for (auto overrun : {timer_overrun::skip_late_ticks, timer_overrun::catch_up_bounded, timer_overrun::delay_next_tick}) {
+  for (auto overrun : every_overrun) {
     CAPTURE(static_cast<int>(overrun));
     const timer_options options{.overrun = overrun, .max_catch_up_ticks = 2};
     auto source = make(overrun, 2);
@@ -245,8 +247,11 @@ TEST_CASE("a schedule goes on elsewhere with its numbers, its rhythm and its pol
 }
 
 TEST_CASE("the longest periods are due at the end of time") {
-  for (auto overrun : {timer_overrun::skip_late_ticks, timer_overrun::catch_up_bounded, timer_overrun::delay_next_tick}) {
+  for (auto overrun : every_overrun) {
     tick_schedule schedule{std::chrono::milliseconds::max(), timer_options{.overrun = overrun}, registered};
+    CHECK(schedule.next_due() == steady_time::max());
+    CHECK(schedule.start(steady_time::max()).scheduled_index == 1);
+    schedule.end(steady_time::max());
     CHECK(schedule.next_due() == steady_time::max());
   }
 }

@@ -187,6 +187,9 @@ TEST_CASE("time that stands still or goes back expires nothing twice") {
   wheel.advance(at(150ms));
   wheel.advance(at(10ms));
   CHECK(wheel.next_due() <= at(200ms));
+  numbered passed;
+  wheel.insert(passed, at(120ms));
+  CHECK(expire(wheel, at(10ms)).size() == 1); // it is not 10 ms again
   CHECK(expire(wheel, at(199ms)).empty());
   CHECK(expire(wheel, at(200ms)).size() == 1);
   CHECK(expire(wheel, at(200ms)).empty());

@@ -29,12 +29,13 @@ std::shared_ptr<worker_pool> make_pool(std::uint32_t min_threads, std::uint32_t 
     {.min_threads = min_threads, .max_threads = max_threads, .idle_timeout = idle_timeout});
 }
 
-/// Tells when its thread ends, once per thread that touched it.
+/// Counts the threads that end, each one once, whoever still listens.
+using thread_ends = std::counting_semaphore<>;
 struct end_of_thread {
-  std::latch* ended = nullptr;
+  std::shared_ptr<thread_ends> ended;
   ~end_of_thread() {
     if (ended)
-      ended->count_down();
+      ended->release();
   }
 };
 thread_local end_of_thread at_end;
@@ -95,27 +96,37 @@ TEST_CASE("X-117 bodies beyond the pool wait without a cap, and all run") {
   pool->stop();
 }
 
-TEST_CASE("D-8 threads above the minimum end after the idle timeout, and come again") {
+namespace {
+
+/// Returns when `threads` bodies have run at once, so on as many threads, which report their end to `ended`.
+void use_threads(worker_pool& pool, std::ptrdiff_t threads, const std::shared_ptr<thread_ends>& ended) {
+  std::latch entered{threads}, left{threads};
+  for (std::ptrdiff_t i = 0; i < threads; ++i)
+    pool.submit([&] {
+      at_end.ended = ended;
+      entered.arrive_and_wait();
+      left.count_down();
+    });
+  left.wait();
+}
+
+} // namespace
+
+TEST_CASE("D-8 threads above the minimum end after the idle timeout, come again, and the minimum stays") {
+  const auto ended = std::make_shared<thread_ends>(0);
   const auto pool = make_pool(1, 4, 1ms);
   for (int round = 0; round < 3; ++round) {
-    std::latch entered{4}, open{1}, ended{3};
-    for (int i = 0; i < 4; ++i)
-      pool->submit([&] {
-        at_end.ended = &ended;
-        entered.count_down(); // four at once, so four threads
-        open.wait();
-      });
-    entered.wait();
-    open.count_down();
-    ended.wait();
-    std::latch survivor{1}; // the minimum stays, and forgets this round's latch
-    pool->submit([&] {
-      at_end.ended = nullptr;
-      survivor.count_down();
-    });
-    survivor.wait();
+    use_threads(*pool, 4, ended);
+    for (int i = 0; i < 3; ++i)
+      ended->acquire();
   }
+  const auto other_ended = std::make_shared<thread_ends>(0);
+  const auto slower = make_pool(1, 2, 30ms); // its thread ends when that of the first pool would have ended long ago
+  use_threads(*slower, 2, other_ended);
+  other_ended->acquire();
+  CHECK_FALSE(ended->try_acquire());
   pool->stop();
+  ended->acquire();
 }
 
 TEST_CASE("D-8 the maximum defaults to the number of processors, and options outside their range are refused") {
@@ -129,22 +140,31 @@ TEST_CASE("D-8 the maximum defaults to the number of processors, and options out
 
   const auto pool = environment->make_workers({});
   const auto processors = static_cast<std::ptrdiff_t>(std::max(1U, std::thread::hardware_concurrency()));
-  std::latch entered{processors}, open{1}, last{1};
-  std::atomic<bool> beyond{false};
+  constexpr int more = 1000;
+  std::latch entered{processors}, open{1}, done{processors + more};
+  std::atomic<int> threads{0};
+  const auto count_thread = [&threads] {
+    thread_local const void* counted_in = nullptr;
+    if (std::exchange(counted_in, &threads) != &threads)
+      ++threads;
+  };
   for (std::ptrdiff_t i = 0; i < processors; ++i)
     pool->submit([&] {
+      count_thread();
       entered.count_down();
       open.wait();
+      done.count_down();
     });
   entered.wait(); // so many run at once
-  pool->submit([&] {
-    beyond = true;
-    last.count_down();
-  });
-  CHECK_FALSE(beyond); // and no more
+  for (int i = 0; i < more; ++i)
+    pool->submit([&] {
+      count_thread();
+      done.count_down();
+    });
   open.count_down();
-  last.wait();
+  done.wait();
   pool->stop();
+  CHECK(threads == processors); // and never more
 }
 
 TEST_CASE("D-8 stop waits for bodies that have begun and destroys the others unrun") {
@@ -174,20 +194,20 @@ TEST_CASE("D-8 stop waits for bodies that have begun and destroys the others unr
 }
 
 TEST_CASE("D-8 a pool can be stopped, and dropped, by its own body, and names its threads") {
+  const auto ended = std::make_shared<thread_ends>(0);
   auto pool = make_pool(2, 2);
-  std::latch ready{1}, ended{2};
+  std::latch ready{1};
   std::string name;
   pool->submit([&] {
-    at_end.ended = &ended;
+    at_end.ended = ended;
     char buffer[16] = {};
     ::pthread_getname_np(::pthread_self(), buffer, sizeof buffer);
     name = buffer;
     ready.wait();
     pool->stop();
     pool.reset();
-    ended.count_down();
   });
   ready.count_down();
-  ended.wait();
+  ended->acquire();
   CHECK(name.starts_with("zlink-worker-"));
 }

@@ -47,20 +47,47 @@ def opening(code, end):
     return 0
 
 
-def safe_types(codes):
-    """Names of the types defined in `codes` that may stand in a co_await expression."""
+def judge_types(code):
+    """Of the types defined in `code`: names that may stand in a co_await expression, and names that may not.
+
+    Each set holds (name, whether the definition is nested in another).
+    """
     safe, unsafe = set(), set()
-    for code in codes:
-        for match in _DEFINITION.finditer(code):
-            body_start = match.end() - 1
-            body = code[body_start + 1 : closing(code, body_start)]
-            name = match[2]
-            constructor = rf"(?m)(?:^|[;{{}}:>])\s*(?:(?:explicit|constexpr|inline)\s+)*{name}\s*\("
-            no_aggregate = re.search(constructor, body) or re.search(r"\b(?:private|protected)\s*:", body)
-            members = [part for part in body.split(";") if part.strip()]
-            trivial = match[3] is None and all(_MEMBER.fullmatch(part) for part in members)
-            (safe if match[1].startswith("enum") or no_aggregate or trivial else unsafe).add(name)
-    return safe - unsafe
+    for match in _DEFINITION.finditer(code):
+        body_start = match.end() - 1
+        body = code[body_start + 1 : closing(code, body_start)]
+        name = match[2]
+        constructor = rf"(?m)(?:^|[;{{}}:>])\s*(?:(?:explicit|constexpr|inline)\s+)*{name}\s*\("
+        no_aggregate = re.search(constructor, body) or re.search(r"\b(?:private|protected)\s*:", body)
+        members = [part for part in body.split(";") if part.strip()]
+        trivial = match[3] is None and all(_MEMBER.fullmatch(part) for part in members)
+        nested = match.start() > 0 and code[match.start() - 1] in " \t"
+        (safe if match[1].startswith("enum") or no_aggregate or trivial else unsafe).add((name, nested))
+    return safe, unsafe
+
+
+class known_types:
+    """Judgement of a name in a file: what the file defines counts first, then what others define outside of classes."""
+
+    def __init__(self, codes):
+        self._by_path = {path: judge_types(code) for path, code in codes.items()}
+        outer = [{name for names in sides for name, nested in names if not nested} for sides in zip(*self._by_path.values())]
+        every = [{name for names in sides for name, _ in names} for sides in zip(*self._by_path.values())]
+        self._outer_safe, self._outer_unsafe = outer or (set(), set())
+        self._any_safe, self._any_unsafe = every or (set(), set())
+
+    def safe(self, path, name):
+        own_safe, own_unsafe = ({known for known, _ in names} for names in self._by_path[path])
+        for safe, unsafe in (
+            (own_safe, own_unsafe),
+            (self._outer_safe, self._outer_unsafe),
+            (self._any_safe, self._any_unsafe),
+        ):
+            if name in unsafe:
+                return False
+            if name in safe:
+                return True
+        return False
 
 
 def _brace_kind(code, brace):
@@ -139,14 +166,14 @@ def _declares(code, start, brace):
     return re.fullmatch(r"\s*(?:const\s+)?[\w:]+(?:<[^{}()]*>)?[\s&]+\w+\s*", code[start:brace]) is not None
 
 
-def find(code, safe):
-    """Pairs of position and type name of suspicious temporaries."""
+def find(code, is_safe):
+    """Pairs of position and type name of suspicious temporaries; `is_safe` judges a type by its unqualified name."""
     found = {}
     for match in re.finditer(r"\bco_await\b", code):
         start = _statement_start(code, match.start())
         for position, name in _temporaries(code, start, _statement_end(code, start)):
             short = name.rsplit("::", 1)[-1]
             of_std = name.startswith("std::") and short != "array"
-            if not of_std and short not in safe and not _SCALARS.fullmatch(name):
+            if not of_std and not is_safe(short) and not _SCALARS.fullmatch(name):
                 found[position] = name
     return sorted(found.items())

@@ -1,6 +1,7 @@
 """The house rules that a compiler does not check. Each rule is a function: tree -> (path, line, message)."""
 
 import re
+from functools import partial
 
 import await_temporaries
 from cpp_text import code_of, includes_of, line_of
@@ -123,9 +124,9 @@ def dead_header(files):
 
 def await_temporary(files):
     """See await_temporaries."""
-    safe = await_temporaries.safe_types(files.code.values())
+    types = await_temporaries.known_types(files.code)
     for path, code in files.code.items():
-        for position, name in await_temporaries.find(code, safe):
+        for position, name in await_temporaries.find(code, partial(types.safe, path)):
             yield path, line_of(code, position), f"name the {name} first: g++ 12 destroys it twice in a co_await expression"
 
 

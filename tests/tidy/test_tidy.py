@@ -113,6 +113,13 @@ class await_temporaries(unittest.TestCase):
         ):
             self.assertTrue(self.judge(statement), statement)
 
+    def test_a_nested_type_elsewhere_does_not_count(self):
+        nested = "class other {\n  struct outcome { std::string text; };\n};"
+        use = TYPES + "task<void> f() { co_return outcome<int>{co_await g()}; }"
+        self.assertEqual(found("await_temporary", "zlink/x.cpp", use, zlink__other=nested), [])
+        own = nested + "\ntask<void> f() { co_await g(outcome{}); }"
+        self.assertEqual(found("await_temporary", "zlink/x.cpp", own, zlink__other=TYPES), [4])
+
     def test_safe(self):
         for statement in (
             'named n{"x"}; co_await send(n);',

@@ -41,11 +41,6 @@ void finish_sent(record* r) noexcept {
 
 } // namespace
 
-void end_record(record* r, const error& why) noexcept {
-  r->body.emplace<error>(why);
-  send_reply(r);
-}
-
 // -- encoding, outside of the lock ---------------------------------------------------------------------------------------
 
 template <class Header>
@@ -104,7 +99,7 @@ admission link_session::try_send(record* r, const message_header& header) {
 
 void link_session::send(record* r, const message_header& header, steady_time due) {
   if (!ready()) {
-    end_record(r, lost("not ready"));
+    detail::refuse(r, lost("not ready"));
     return;
   }
   auto& buffer = scratch();
@@ -113,14 +108,14 @@ void link_session::send(record* r, const message_header& header, steady_time due
     try {
       frame = encode(buffer, *r, header);
     } catch (const std::exception& failed) {
-      end_record(r, {error_kind::invalid_operation, failed.what()});
+      detail::refuse(r, {error_kind::invalid_operation, failed.what()});
       return;
     }
   }
   lock held{mutex_};
   if (phase_ != phase::ready) {
     held.unlock();
-    end_record(r, lost("not ready"));
+    detail::refuse(r, lost("not ready"));
     return;
   }
   if (!frame.empty() && may_enter(frame.size())) {
@@ -218,7 +213,7 @@ bool link_session::encode_waiter(lock& held, waiter& w) {
   if (!failed)
     return true;
   held.unlock();
-  end_record(w.r, *failed);
+  detail::refuse(w.r, *failed);
   held.lock();
   return false;
 }

@@ -269,7 +269,7 @@ void link_session::on_alarm() noexcept {
   set_alarm(std::min({give_up_, next_probe_, next_due}));
   admit_waiters(held);
   for (const auto& w : expired)
-    end_record(w.r, {error_kind::deadline_exceeded, "no room to node \"" + peer_.rid + "\" in time"});
+    detail::refuse(w.r, {error_kind::deadline_exceeded, "no room to node \"" + peer_.rid + "\" in time"});
 }
 
 // -- the end -----------------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ void link_session::end(const std::string& reason, bool orderly, bytes last) {
   }
   const auto why = lost(reason);
   for (const auto& w : waiting)
-    end_record(w.r, why);
+    detail::refuse(w.r, why);
   options_.replies->fail_link(number_, why);
   options_.owner->on_down(*this, reason);
   if (linger) {

@@ -263,9 +263,6 @@ private:
   steady_time slice_now_{};
 };
 
-/// Answers whoever waits for `r` with an error, and frees it.
-void end_record(record* r, const error& why) noexcept;
-
 /// Who is expected behind an endpoint; what is absent is not compared (S-58, S-62).
 struct link_expectation {
   std::optional<std::string> rid;

@@ -128,11 +128,11 @@ detail::inspection_result<Inspector, T> inspect(Inspector& f, T& x) {
 
 } // namespace zlink
 
-/// `ZLINK_PACKET(type, "name", members…)` makes `type` a packet called `name` (M-29, 1..255 bytes of UTF-8) with 0 to
-/// 64 members. Stands once per type at namespace scope, in the namespace of the type, after its definition; a header
-/// may hold it. `type` is default constructible, copyable and lets the line name its members; it is an alias where the
-/// type itself has a comma. Member types: see zlink/codec/binary.hpp. Add members at the end only: peers of another
-/// version then skip or default them (D-10).
+/// `ZLINK_PACKET(type, "name", members…)` makes `type` a packet called `name` (M-29, 1..255 bytes of UTF-8) with 0..64
+/// members. Stands once per type at namespace scope, in the namespace of the type, after its definition; a header may
+/// hold it. `type` is default constructible, copyable and lets the line name its members; where the type itself has a
+/// comma, give an alias. The line declares CAF's `inspect` for the type: remove an own one. Member types: see
+/// zlink/codec/binary.hpp. Add members at the end only: peers of another version then skip or default them (D-10).
 #define ZLINK_PACKET(type, ...)                                                                                        \
   constexpr ::std::string_view zlink_packet_name(::zlink::detail::packet_tag<type>) {                                  \
     return ZLINK_DETAIL_FIRST(__VA_ARGS__, );                                                                          \

@@ -218,6 +218,7 @@ TEST_CASE("M-35 bytes are base64 with padding") {
     CAPTURE(bad);
     CHECK_FALSE(takes("blob", bad));
   }
+  CHECK_FALSE(zlink::detail::parse_base64(std::string_view{"/wAA"}.substr(0, 2))); // does not look behind its end
   CHECK(accepts<of_key>(R"({"x":"AQI="})"));
   CHECK_FALSE(accepts<of_key>(R"({"x":"AQ=="})"));
   generator random{3};

@@ -218,7 +218,10 @@ TEST_CASE("M-35 bytes are base64 with padding") {
     CAPTURE(bad);
     CHECK_FALSE(takes("blob", bad));
   }
-  CHECK_FALSE(zlink::detail::parse_base64(std::string_view{"/wAA"}.substr(0, 2))); // does not look behind its end
+  for (const std::size_t size : {1, 2, 3, 5}) {
+    const std::vector<char> exact(size, 'A'); // no byte behind its end, for asan
+    CHECK_FALSE(zlink::detail::parse_base64({exact.data(), exact.size()}));
+  }
   CHECK(accepts<of_key>(R"({"x":"AQI="})"));
   CHECK_FALSE(accepts<of_key>(R"({"x":"AQ=="})"));
   generator random{3};

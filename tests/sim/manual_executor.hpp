@@ -147,6 +147,10 @@ inline std::shared_ptr<detail::worker_pool> manual_executor::make_workers(worker
 inline void manual_executor::post(unique_function<void()> job) { loose_->post(std::move(job)); }
 
 inline void manual_executor::post_after(steady_duration delay, unique_function<void()> job) {
+  if (delay == steady_duration::zero()) {
+    post(std::move(job));
+    return;
+  }
   timers_.emplace(time_->now() + delay, std::move(job));
 }
 

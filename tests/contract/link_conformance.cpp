@@ -1,0 +1,418 @@
+#include "tests/contract/link_conformance.hpp"
+#include "tests/sim/manual_executor.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/packet.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+using namespace zlink;
+using namespace zlink::detail;
+using namespace zlink::test;
+
+namespace {
+
+/// Hears everything that happens on one connection. Thread-safe.
+class listener final : public link_connection_events {
+public:
+  bool on_batch(byte_view batch) override {
+    enter();
+    std::lock_guard guard{mutex};
+    batches.emplace_back(batch.begin(), batch.end());
+    bytes_in += batch.size();
+    return leave(turns_wanted > 0);
+  }
+  bool on_turn() override {
+    enter();
+    std::lock_guard guard{mutex};
+    ++turns;
+    batches_before_last_turn = batches.size();
+    return leave(--turns_wanted > 0);
+  }
+  void on_writable() override {
+    enter();
+    std::lock_guard guard{mutex};
+    ++writable;
+    leave(false);
+  }
+  void on_closed(std::string why) override {
+    enter();
+    std::lock_guard guard{mutex};
+    ++closed;
+    reason = why;
+    leave(false);
+  }
+  template <class F>
+  auto read(F f) {
+    std::lock_guard guard{mutex};
+    return f(*this);
+  }
+  /// Of the thread that writes, while it is inside a call.
+  static thread_local bool calling;
+
+  std::mutex mutex;
+  std::vector<bytes> batches;
+  std::size_t bytes_in = 0;
+  int turns_wanted = 0;
+  int turns = 0;
+  std::size_t batches_before_last_turn = 0;
+  int writable = 0;
+  int closed = 0;
+  std::string reason;
+  std::atomic<int> inside{0};
+  std::atomic<int> mistakes{0}; ///< two events at once, or on the stack of a call
+
+private:
+  void enter() {
+    if (inside.fetch_add(1) != 0 || calling)
+      ++mistakes;
+  }
+  bool leave(bool result) {
+    inside.fetch_sub(1);
+    return result;
+  }
+};
+thread_local bool listener::calling = false;
+
+struct call_scope {
+  call_scope() { listener::calling = true; }
+  ~call_scope() { listener::calling = false; }
+};
+
+/// A started connection and what it hears.
+struct end_point {
+  std::shared_ptr<link_connection> connection;
+  std::shared_ptr<listener> heard = std::make_shared<listener>();
+
+  void write(bytes batch) {
+    call_scope scope;
+    connection->write(std::move(batch));
+  }
+};
+
+/// Node 0 listens; others connect.
+class wiring {
+public:
+  explicit wiring(transports_under_test& nodes) : nodes_(nodes) {
+    where_ = nodes.node(0).listen(nodes.host(0), 0, [this](auto made) {
+      std::lock_guard guard{mutex_};
+      accepted_.push_back(std::move(made));
+    });
+  }
+  ~wiring() {
+    for (std::size_t i = 0; i < 3; ++i)
+      nodes_.node(i).stop();
+  }
+  /// From node `i`: its end and the listening node's end.
+  std::pair<end_point, end_point> connect(std::size_t i, std::uint64_t limit = 4 << 20) {
+    std::pair<end_point, end_point> ends;
+    {
+      call_scope scope;
+      nodes_.node(i).connect(where_, 20'000, [this](auto made) {
+        REQUIRE(made.has_value());
+        std::lock_guard guard{mutex_};
+        connected_ = std::move(made.value());
+      });
+    }
+    REQUIRE(nodes_.until([&] {
+      std::lock_guard guard{mutex_};
+      return connected_ && !accepted_.empty();
+    }));
+    std::lock_guard guard{mutex_};
+    ends.first.connection = std::exchange(connected_, nullptr);
+    ends.second.connection = std::move(accepted_.back());
+    accepted_.pop_back();
+    for (auto* end : {&ends.first, &ends.second}) {
+      end->connection->limit_batches(limit);
+      call_scope scope;
+      end->connection->start(end->heard);
+    }
+    return ends;
+  }
+  const endpoint& where() const { return where_; }
+
+private:
+  transports_under_test& nodes_;
+  endpoint where_;
+  std::mutex mutex_;
+  std::shared_ptr<link_connection> connected_;
+  std::vector<std::shared_ptr<link_connection>> accepted_;
+};
+
+bytes batch_of(std::size_t number, std::size_t size) {
+  bytes batch(size, static_cast<std::byte>(number));
+  for (std::size_t i = 0; i < size && i < 8; ++i)
+    batch[i] = static_cast<std::byte>(number >> (8 * i));
+  return batch;
+}
+
+} // namespace
+
+TEST_CASE("S-58 a transport says where it listens, and both ends get one connection") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    CHECK(net.where().port != 0);
+    CHECK(parse_endpoint(to_string(net.where())) == net.where());
+    auto [mine, theirs] = net.connect(1);
+    CHECK_FALSE(mine.connection->peer_address().empty());
+    CHECK_THROWS_AS(nodes.node(0).listen(nodes.host(0), 0, [](auto) {}), configuration_error);
+  });
+}
+
+TEST_CASE("M-148 X-174 batches arrive whole and in order, both ways, one under way at a time, events one at a time") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, b] = net.connect(1);
+    constexpr std::size_t count = 200;
+    const auto size_of = [](std::size_t i) { return i % 50 == 49 ? std::size_t{300'000} : 1 + (i * 37) % 2000; };
+    for (std::size_t i = 0; i < count; ++i) {
+      for (auto* end : {&a, &b})
+        end->write(batch_of(i, size_of(i)));
+      REQUIRE(nodes.until([&] {
+        const auto taken = [i](listener& l) { return l.writable == static_cast<int>(i + 1); };
+        return a.heard->read(taken) && b.heard->read(taken);
+      }));
+    }
+    const auto all = [](listener& l) { return l.batches.size() == count; };
+    REQUIRE(nodes.until([&] { return a.heard->read(all) && b.heard->read(all); }));
+    for (auto* end : {&a, &b}) {
+      bool same = true;
+      for (std::size_t i = 0; i < count; ++i)
+        same = same && end->heard->batches[i] == batch_of(i, size_of(i));
+      CHECK(same);
+      CHECK(end->heard->mistakes == 0);
+    }
+  });
+}
+
+TEST_CASE("S-58 what arrives before start is delivered after it") {
+  for_each_transport([](transports_under_test& nodes) {
+    std::mutex mutex;
+    std::shared_ptr<link_connection> accepted;
+    end_point mine;
+    const auto where = nodes.node(0).listen(nodes.host(0), 0, [&](auto made) {
+      std::lock_guard guard{mutex};
+      accepted = std::move(made);
+    });
+    nodes.node(1).connect(where, 20'000, [&](auto made) {
+      std::lock_guard guard{mutex};
+      mine.connection = std::move(made.value());
+    });
+    REQUIRE(nodes.until([&] {
+      std::lock_guard guard{mutex};
+      return accepted && mine.connection;
+    }));
+    mine.connection->start(mine.heard);
+    mine.write(batch_of(1, 10));
+    REQUIRE(nodes.until([&] { return mine.heard->read([](listener& l) { return l.writable == 1; }); }));
+    const auto theirs = std::make_shared<listener>();
+    accepted->start(theirs);
+    CHECK(nodes.until([&] { return theirs->read([](listener& l) { return l.batches.size() == 1; }); }));
+    for (std::size_t i = 0; i < 3; ++i)
+      nodes.node(i).stop();
+  });
+}
+
+TEST_CASE("S-64 a close is known at both ends, once, after the batch that was under way") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, b] = net.connect(1);
+    a.write(batch_of(7, 100'000));
+    {
+      call_scope scope;
+      a.connection->close();
+      a.connection->close();
+    }
+    const auto over = [](listener& l) { return l.closed == 1; };
+    REQUIRE(nodes.until([&] { return a.heard->read(over) && b.heard->read(over); }));
+    CHECK(b.heard->batches.size() == 1);
+    a.write(batch_of(8, 10)); // dropped
+    b.write(batch_of(9, 10));
+    b.connection->close();
+    auto [c, d] = net.connect(2); // a new connection, behind all of that
+    c.write(batch_of(1, 1));
+    REQUIRE(nodes.until([&] { return d.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
+    CHECK(a.heard->read(over));
+    CHECK(b.heard->read(over));
+    CHECK(b.heard->read([](listener& l) { return l.batches.size() == 1; }));
+    CHECK(a.heard->mistakes + b.heard->mistakes == 0);
+  });
+}
+
+TEST_CASE("S-58 a batch above the limit ends the connection and is not delivered") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, b] = net.connect(1, handshake_batch_bytes);
+    a.write(batch_of(1, handshake_batch_bytes));
+    REQUIRE(nodes.until([&] { return b.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
+    REQUIRE(nodes.until([&] { return a.heard->read([](listener& l) { return l.writable == 1; }); }));
+    a.write(batch_of(2, handshake_batch_bytes + 1));
+    const auto over = [](listener& l) { return l.closed == 1; };
+    REQUIRE(nodes.until([&] { return a.heard->read(over) && b.heard->read(over); }));
+    CHECK(b.heard->batches.size() == 1);
+  });
+}
+
+TEST_CASE("S-67 connecting to nobody ends in unavailable, once, and disturbs no other connection") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, b] = net.connect(1);
+    auto nowhere = nodes.node(2).listen(nodes.host(2), 0, [](auto) {});
+    nodes.node(2).stop(); // so that nobody listens there any more
+    std::atomic<int> answers{0};
+    std::atomic<bool> unavailable{false};
+    nodes.node(1).connect(nowhere, 500, [&](auto made) {
+      unavailable = !made.has_value() && made.error().kind() == error_kind::unavailable;
+      ++answers;
+    });
+    REQUIRE(nodes.until([&] { return answers == 1; }));
+    CHECK(unavailable);
+    a.write(batch_of(1, 5));
+    CHECK(nodes.until([&] { return b.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
+    CHECK(answers == 1);
+  });
+}
+
+TEST_CASE("X-77 a connection that asks for turns gets them, and another one's batch comes between") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, busy] = net.connect(1);
+    auto [c, other] = net.connect(2);
+    constexpr int many = 2'000'000;
+    busy.heard->turns_wanted = many;
+    a.write(batch_of(1, 10));
+    REQUIRE(nodes.until([&] { return busy.heard->read([](listener& l) { return l.turns > 0; }); }));
+    c.write(batch_of(1, 10));
+    REQUIRE(nodes.until([&] { return other.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
+    CHECK(busy.heard->read([](listener& l) { return std::exchange(l.turns_wanted, 1); }) > 1); // still at it
+  });
+}
+
+TEST_CASE("S-60 stop ends every connection at both ends, and nothing follows it") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    auto [a, b] = net.connect(1);
+    auto [c, d] = net.connect(2);
+    nodes.node(0).stop();
+    const auto over = [](listener& l) { return l.closed == 1; };
+    REQUIRE(nodes.until([&] { return a.heard->read(over) && b.heard->read(over) && c.heard->read(over) && d.heard->read(over); }));
+    std::atomic<int> answers{0};
+    nodes.node(1).connect(net.where(), 300, [&](auto made) { answers += made.has_value() ? 100 : 1; });
+    REQUIRE(nodes.until([&] { return answers != 0; }));
+    CHECK(answers == 1);
+  });
+}
+
+namespace {
+
+struct question {
+  std::string text;
+};
+ZLINK_PACKET(question, "link_conformance.question", text)
+
+/// Answers every request with an empty reply.
+class answering_owner final : public link_owner {
+public:
+  void on_hello(link_session& link, const link_identity&) override { link.admit(); }
+  void on_ready(link_session&) override { ready = true; }
+  bool on_message(link_session&, record* r, const message_header&, std::uint32_t) override {
+    r->body.reset();
+    send_reply(r);
+    return true;
+  }
+  void on_control(link_session&, std::uint16_t, byte_view) override {}
+  void on_peer_pressure(link_session&, bool) override {}
+  void on_undecodable(link_session&, const std::string&) override {}
+  void on_down(link_session&, const std::string&) override { down = true; }
+
+  std::atomic<bool> ready{false};
+  std::atomic<bool> down{false};
+};
+
+class end_counter final : public reply_receiver {
+public:
+  void receive_reply(record* r) noexcept override {
+    (r->body.empty() ? answers : failures) += 1;
+    free_record(r);
+  }
+  void ref_receiver() noexcept override {}
+  void unref_receiver() noexcept override {}
+  std::atomic<int> answers{0};
+  std::atomic<int> failures{0};
+};
+
+class system_source final : public random_source {
+public:
+  std::uint64_t next() override { return random_.next(); }
+
+private:
+  system_random random_;
+};
+
+} // namespace
+
+TEST_CASE("S-59 M-135 sessions over a transport: 1,000 requests are answered, and the rest fail when the other node stops") {
+  for_each_transport([](transports_under_test& nodes) {
+    const auto time = std::make_shared<manual_clock>();
+    manual_executor executor{time};
+    infrastructure infra{executor.make_serial("infra", time), time};
+    codec_registry codecs;
+    answering_owner owners[2];
+    counted_ptr<link_session> sessions[2];
+    std::mutex mutex;
+    const auto begin = [&](std::size_t i, std::shared_ptr<link_connection> connection) {
+      link_options options;
+      options.self.mesh = "mesh";
+      options.self.rid = i == 0 ? "a" : "b";
+      options.self.frame_limit = 1 << 20;
+      options.self.window_bytes = options.outbound_bytes;
+      options.connection = std::move(connection);
+      options.owner = &owners[i];
+      options.infra = &infra;
+      options.random = std::make_shared<system_source>();
+      options.codecs = &codecs;
+      options.replies = std::make_shared<reply_table>();
+      auto made = link_session::make(std::move(options));
+      made->start();
+      std::lock_guard guard{mutex};
+      sessions[i] = std::move(made);
+    };
+    std::atomic<int> connected{0};
+    std::shared_ptr<link_connection> made[2];
+    const auto where = nodes.node(0).listen(nodes.host(0), 0, [&](auto c) {
+      made[0] = std::move(c);
+      ++connected;
+    });
+    nodes.node(1).connect(where, 20'000, [&](auto c) {
+      made[1] = std::move(c.value());
+      ++connected;
+    });
+    REQUIRE(nodes.until([&] { return connected == 2; }));
+    begin(0, made[0]);
+    begin(1, made[1]);
+    REQUIRE(nodes.until([&] { return owners[0].ready && owners[1].ready; }));
+    end_counter caller;
+    message_header header;
+    header.target_id = "s";
+    header.operation = {1, 1};
+    const auto ask = [&] {
+      auto* r = make_record(record_kind::request);
+      r->body.emplace<question>(question{"?"});
+      r->reply = {&caller, 1};
+      sessions[1]->send(r, header, time->now() + std::chrono::seconds{10});
+    };
+    for (int i = 0; i < 1'000; ++i)
+      ask();
+    REQUIRE(nodes.until([&] { return caller.answers == 1'000; }));
+    nodes.node(0).stop();
+    REQUIRE(nodes.until([&] { return owners[0].down && owners[1].down; }));
+    ask();
+    CHECK(caller.failures == 1);
+    nodes.node(1).stop();
+    nodes.node(2).stop();
+    nodes.until([] { return true; });
+    executor.run_for(std::chrono::seconds{2});
+  });
+}

@@ -1,6 +1,7 @@
 #include "zlink/placement/candidates.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 

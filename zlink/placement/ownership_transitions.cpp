@@ -21,6 +21,20 @@ decision preserve_with(const observed_object& seen, const owned_object& object, 
   return step;
 }
 
+/// The steps of S-96 that the owner takes alone: the source before the target prepared, the new owner after its commit.
+bool may_progress(const row_record& row, const std::optional<move_progress>& next) noexcept {
+  if (row.closing)
+    return false;
+  if (!row.move)
+    return next && next->stage == move_stage::preparing;
+  if (!next)
+    return row.move->stage != move_stage::prepared;
+  if (next->stage == move_stage::completed)
+    return row.move->stage == move_stage::committed && row.move->relocation == next->relocation;
+  return row.move->stage <= move_stage::captured && row.move->relocation == next->relocation
+         && row.move->stage <= next->stage;
+}
+
 } // namespace
 
 decision preserve(const observed_object& seen, const owned_object& object) {
@@ -55,15 +69,16 @@ decision mark_payload_lost(const observed_object& seen, const owned_object& obje
 }
 
 decision set_move_progress(const observed_object& seen, const owned_object& object, std::optional<move_progress> move) {
-  // From `prepared` on slots are part of it: MoveReserve and MoveRelease only (S-81).
-  if (move && move->stage >= move_stage::prepared)
+  // Slots come and go with `prepared` and `committed`: MoveReserve, MoveRelease and NewOwner only (S-81).
+  if (move && (move->stage == move_stage::prepared || move->stage == move_stage::committed))
     return refusal::impossible;
   return preserve_with(seen, object, [&](row_record& row) {
-    if (row.closing || (row.move && row.move->stage == move_stage::prepared))
+    if (!may_progress(row, move))
       return false;
-    if (!row.move && !move)
-      return false;
-    row.move = std::move(move);
+    if (move && move->stage == move_stage::completed)
+      row.move->stage = move_stage::completed;
+    else
+      row.move = std::move(move);
     return true;
   });
 }
@@ -73,7 +88,7 @@ decision change_membership(const observed_object& seen, const owned_object& acto
   if (actor.kind != object_kind::actor)
     return refusal::impossible;
   const auto* row = row_in(seen);
-  if (!is_owned(row, actor) || row->move)
+  if (!is_owned(row, actor) || row->closing || row->move)
     return refusal::conflict;
   const auto* claim = claim_in(spot);
   const auto* user = row_in(spot);

@@ -292,14 +292,18 @@ std::string encode(const object_record& record) {
 
 template <>
 decoded<object_record> decode(std::string_view bytes) {
-  const auto widen = [](auto record) -> decoded<object_record> {
+  decoded<object_record> result{std::in_place_index<0>};
+  const auto take = [&result](auto record) {
     if (const auto* fault = std::get_if<record_fault>(&record))
-      return *fault;
-    return object_record{std::move(std::get<0>(record))};
+      result = *fault;
+    else
+      std::get<object_record>(result) = std::move(std::get<0>(record));
   };
   if (!bytes.empty() && bytes.front() == static_cast<char>(record_tag::claim))
-    return widen(decode<entry_claim>(bytes));
-  return widen(decode<row_record>(bytes));
+    take(decode<entry_claim>(bytes));
+  else
+    take(decode<row_record>(bytes));
+  return result;
 }
 
 // -- the others --------------------------------------------------------------------------------------------------------------

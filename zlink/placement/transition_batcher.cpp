@@ -93,7 +93,7 @@ void transition_batcher::add(fragment what, completion done) {
   check_store_batch(alone);
   what.conditions = std::move(alone.conditions);
   what.mutations = std::move(alone.mutations);
-  waiting_.push_back({std::move(what), std::move(done), false});
+  waiting_.push_back({std::move(what), std::move(done), false, std::nullopt});
 }
 
 void transition_batcher::flush() {
@@ -149,29 +149,24 @@ transition_batcher::entries transition_batcher::take_waiting() {
   return taken;
 }
 
-/// Builds a batch of those that fit and sends it; the others wait, or end here.
+/// Builds a batch of those that fit and sends it; the others wait for the next one.
 void transition_batcher::send(group wanted) {
   batch_builder builder{copies_};
   group sent{{}, wanted.examined, wanted.retries};
   entries deferred;
-  ends ended;
   sent.members.reserve(wanted.members.size());
   for (auto& one : wanted.members) {
     const auto how = builder.is_full() ? placing::later : builder.place(one.what);
-    if (how == placing::placed)
-      sent.members.push_back(std::move(one));
-    else
-      judge(std::move(one), how, deferred, ended);
+    if (how != placing::placed)
+      judge(one, how);
+    (how == placing::placed ? sent.members : deferred).push_back(std::move(one));
   }
   waiting_.insert(waiting_.begin(), std::make_move_iterator(deferred.begin()), std::make_move_iterator(deferred.end()));
   just_read_.clear();
-  if (sent.members.empty()) {
-    tell(ended);
+  if (sent.members.empty())
     return next();
-  }
   auto built = builder.finish();
   auto batch = std::move(built.batch);
-  tell(ended);
   write(std::move(batch), [this, sent = std::move(sent), built = std::move(built)](auto outcome) mutable {
     if (!outcome && outcome.failure().what == store_failure_class::not_applied)
       return end_all(sent.members, fragment_outcome::not_applied, {});
@@ -186,24 +181,24 @@ void transition_batcher::send(group wanted) {
   });
 }
 
-/// A fragment that was not placed. Copies may be outdated, so nobody is refused before they were read again; and others in
-/// the same batch may yet fail, so what only they prevent waits for their end.
-void transition_batcher::judge(entry&& one, placing why, entries& deferred, ends& ended) const {
-  auto alone = placing::placed;
-  if (why != placing::later && was_just_read(one.what)) {
-    batch_builder by_itself{copies_};
-    alone = by_itself.place(one.what);
-  }
-  one.doubted = one.doubted || why != placing::later;
-  fragment_result result;
-  switch (alone) {
+/// A fragment that was not placed. Copies may be outdated, so nobody is refused before they were read again; others in the
+/// same batch may yet fail, so what only they prevent waits for their end; and a fragment whose row has changed meanwhile
+/// is a Conflict whatever the slots say, so its conditions go to the store without it.
+void transition_batcher::judge(entry& one, placing why) const {
+  if (why == placing::later)
+    return;
+  one.doubted = true;
+  if (!was_just_read(one.what))
+    return;
+  switch (batch_builder{copies_}.place(one.what)) {
     case placing::placed:
-    case placing::later: deferred.push_back(std::move(one)); return;
-    case placing::conflict: result.what = fragment_outcome::conflict; break;
-    case placing::no_capacity: result.what = fragment_outcome::no_capacity; break;
-    case placing::corrupt: result.what = fragment_outcome::corrupt; break;
+    case placing::later: return;
+    case placing::conflict: one.verdict = fragment_outcome::conflict; break;
+    case placing::no_capacity: one.verdict = fragment_outcome::no_capacity; break;
+    case placing::corrupt: one.verdict = fragment_outcome::corrupt; break;
   }
-  ended.emplace_back(std::move(one.done), std::move(result));
+  one.what.mutations.clear();
+  one.what.capacity.clear();
 }
 
 bool transition_batcher::was_just_read(const fragment& what) const {
@@ -216,10 +211,13 @@ void transition_batcher::on_applied(group& sent, const batch_builder::result& bu
     copies_.assign(one.key, {one.record, result.versions[one.mutation], false});
   ends ended;
   ended.reserve(sent.members.size());
-  for (std::size_t i = 0; i < sent.members.size(); ++i)
-    ended.emplace_back(
-      std::move(sent.members[i].done),
-      fragment_result{fragment_outcome::applied, result.versions[built.row_mutation[i]], result.now});
+  for (std::size_t i = 0; i < sent.members.size(); ++i) {
+    auto& one = sent.members[i];
+    fragment_result end{one.verdict.value_or(fragment_outcome::applied), {}, result.now};
+    if (!one.verdict)
+      end.row_version = result.versions[built.row_mutation[i]];
+    ended.emplace_back(std::move(one.done), std::move(end));
+  }
   tell(ended);
   next();
 }
@@ -302,7 +300,9 @@ void transition_batcher::split(group sent) {
 
 /// Reads the rows of a batch with an unclear end; all end together, so that nobody starts from half of the truth.
 void transition_batcher::settle(std::shared_ptr<settlement> about) {
-  const auto at = about->ended.size();
+  auto at = about->ended.size();
+  for (; at < about->members.size() && about->members[at].verdict; ++at)
+    about->ended.emplace_back(std::move(about->members[at].done), fragment_result{});
   if (at == about->members.size()) {
     tell(about->ended);
     return next();

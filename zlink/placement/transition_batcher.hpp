@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -18,8 +19,8 @@ namespace zlink::placement {
 enum class fragment_outcome : std::uint8_t {
   applied,
   conflict,    ///< a condition is false, or the node whose slots it needs is gone: read again (S-73)
-  no_capacity, ///< over a limit by a capacity record just read (S-82)
-  corrupt,     ///< by a capacity record just read, slots are missing, or it is unreadable (S-84, S-21)
+  no_capacity, ///< over a limit by a capacity record just read, though its conditions hold (S-82)
+  corrupt,     ///< so read, slots are missing that the row has, or the record is unreadable (S-84, S-21)
   not_applied, ///< the store failed and it is not there: may be repeated inside the caller's deadline (S-157)
 };
 
@@ -62,6 +63,8 @@ private:
     fragment what;
     completion done;
     bool doubted = false; ///< capacity copies spoke against it: decide by records just read
+    /// Capacity records just read spoke against it: its end, if its conditions turn out to hold. Only these are left of it.
+    std::optional<fragment_outcome> verdict;
   };
   using entries = std::vector<entry>;
   /// Fragments that go to the store together, if they can.
@@ -78,7 +81,7 @@ private:
   bool read_missing_capacity();
   entries take_waiting();
   void send(group wanted);
-  void judge(entry&& one, placing why, entries& deferred, ends& ended) const;
+  void judge(entry& one, placing why) const;
   bool was_just_read(const fragment& what) const;
   void on_applied(group& sent, const batch_builder::result& built, const store_write_result& result);
   void on_conflict(group sent, store_time now);

@@ -119,7 +119,8 @@ decision advance_cursor(const observed_object& seen, const owned_object& object,
 decision retire_root(const observed_object& seen, const owned_object& object);
 /// Preserve with the mark that a stored payload is lost (S-129).
 decision mark_payload_lost(const observed_object& seen, const owned_object& object);
-/// Preserve with other move progress up to `captured`, or none (S-96).
+/// Preserve with the next move progress that the owner writes alone: none, `preparing`, `captured`, none; and `committed`,
+/// `completed`, none (S-96).
 decision set_move_progress(const observed_object& seen, const owned_object& object, std::optional<move_progress> move);
 /// Membership: an Actor joins or leaves on this node. `spot` is the row of its new User Spot, or the claim of its Entry Spot.
 decision change_membership(const observed_object& seen, const owned_object& actor, const spot_membership& membership,

@@ -1,0 +1,567 @@
+// Every row transition from every state, and the rules of the single ones.
+#include "tests/core/placement/world.hpp"
+
+#include <functional>
+
+using namespace zlink;
+using namespace zlink::placement;
+using namespace zlink::placement::test;
+
+namespace {
+
+const std::vector<object_kind> all_kinds{object_kind::actor, object_kind::user_spot, object_kind::instance_spot};
+
+enum state : unsigned {
+  absent = 1,
+  claimed = 2, // the id is an Entry Spot's
+  reserved = 4,
+  active = 8,
+  closing = 16,
+  moving = 32,    // the source wrote its progress
+  prepared = 64,  // MoveReserve
+  committed = 128, // NewOwner, progress still there
+  aggregated = 256, // owned through an aggregate record
+};
+constexpr unsigned owned_states = active | closing | moving | prepared | committed;
+
+/// An object "x" in one of the states, on `source`; moves go to `target`.
+struct scene {
+  world w;
+  object_kind kind;
+  test_node source = w.add_node("a");
+  test_node target = w.add_node("b");
+  detail::unique_id reservation{1, 1};
+  detail::unique_id relocation{2, 2};
+  detail::attempt_generation attempt{3};
+
+  explicit scene(object_kind which) : kind(which) {}
+
+  observed_object seen() { return w.see(kind, "x"); }
+  const test_node& owner() {
+    const auto now = seen();
+    const auto* row = row_in(now);
+    return row && row->owner == target.owner ? target : source;
+  }
+  owned_object owned() { return {kind, "x", owner().owner}; }
+  reservation_end end() { return {"x", reservation, source.owner, source.stamp, {}}; }
+  std::optional<spot_membership> membership(const test_node& node) { return world::first_membership(kind, node); }
+  move_target move() {
+    return {kind, "x", relocation, attempt, {4, 4}, target.owner, target.stamp, {}};
+  }
+  move_progress progress(move_stage stage) {
+    move_progress p;
+    p.relocation = relocation;
+    p.stage = stage;
+    return p;
+  }
+  detail::authority_generation new_authority() { return detail::authority_generation{w.next_generation++}; }
+
+  void enter(state wanted) {
+    if (wanted == absent)
+      return;
+    if (wanted == claimed) {
+      put_one(w.store(), spot_key("x"), encode(entry_claim{source.descriptor.node, source.owner}));
+      return;
+    }
+    reservation = w.reserve_object(kind, "x", source);
+    if (wanted == reserved)
+      return;
+    run(commit(seen(), end(), membership(source)));
+    if (kind == object_kind::instance_spot)
+      run(advance_cursor(seen(), owned(), 1));
+    if (wanted == closing)
+      run(mark_closing(seen(), owned()));
+    if (wanted & (moving | prepared | committed))
+      run(set_move_progress(seen(), owned(), progress(move_stage::preparing)));
+    if (wanted & (prepared | committed))
+      run(reserve_move(seen(), move()));
+    if (wanted == committed)
+      run(change_owner(seen(), move(), new_authority(), membership(target)));
+    if (wanted == aggregated) {
+      auto row = *row_in(seen());
+      row.aggregate = {9, 9};
+      put_one(w.store(), object_key(kind, "x"), encode(row));
+    }
+  }
+  void run(decision step) { REQUIRE(w.apply(std::move(step)).what == fragment_outcome::applied); }
+
+  /// The state by what is stored.
+  unsigned now() {
+    const auto now = seen();
+    const auto* row = row_in(now);
+    if (!row)
+      return claim_in(now) ? claimed : absent;
+    if (row->aggregate)
+      return aggregated;
+    if (row->state == allocation_state::reserved)
+      return reserved;
+    if (row->closing)
+      return closing;
+    if (!row->move || row->move->stage == move_stage::completed)
+      return active;
+    return row->move->stage == move_stage::prepared    ? prepared
+           : row->move->stage == move_stage::committed ? committed
+                                                       : moving;
+  }
+};
+
+decision narrow(reserve_decision wide) {
+  if (auto* step = std::get_if<fragment>(&wide))
+    return std::move(*step);
+  return std::holds_alternative<refusal>(wide) ? std::get<refusal>(wide) : refusal::row_exists;
+}
+
+/// What a transition is fenced by, besides the row's version.
+enum fence : unsigned { no_fence = 0, owner_lease = 1, target_lease = 2, target_descriptor = 4, source_descriptor = 8 };
+
+struct transition {
+  std::string name;
+  unsigned from;     // states it may start from
+  unsigned to;       // state it ends in; 0: where it was
+  unsigned fences;
+  std::vector<object_kind> kinds;
+  std::function<decision(scene&, const observed_object&)> make;
+};
+
+const std::vector<transition>& all_transitions() {
+  using seen = const observed_object&;
+  const std::vector<object_kind> instance{object_kind::instance_spot};
+  const std::vector<object_kind> actor{object_kind::actor};
+  static const std::vector<transition> all{
+    {"Reserve", absent, reserved, owner_lease | source_descriptor, all_kinds,
+     [](scene& s, seen o) { return narrow(reserve(o, s.w.wish(s.kind, "x", s.source))); }},
+    {"Commit", reserved, active, owner_lease | source_descriptor, all_kinds,
+     [](scene& s, seen o) { return commit(o, s.end(), s.membership(s.source)); }},
+    {"Abort", reserved, absent, owner_lease | source_descriptor, all_kinds,
+     [](scene& s, seen o) { return abort(o, s.end()); }},
+    {"Release", reserved, absent, no_fence, all_kinds,
+     [](scene&, seen o) { return release(o, "x", lifecycle_evidence{}); }},
+    {"Preserve", owned_states, 0, owner_lease, all_kinds, [](scene& s, seen o) { return preserve(o, s.owned()); }},
+    {"Closing", active, closing, owner_lease, all_kinds, [](scene& s, seen o) { return mark_closing(o, s.owned()); }},
+    {"cursor", owned_states, 0, owner_lease, instance, [](scene& s, seen o) { return advance_cursor(o, s.owned(), 2); }},
+    {"root", owned_states, 0, owner_lease, instance, [](scene& s, seen o) { return retire_root(o, s.owned()); }},
+    {"payload lost", owned_states, 0, owner_lease, all_kinds,
+     [](scene& s, seen o) { return mark_payload_lost(o, s.owned()); }},
+    {"Preparing", active | moving, moving, owner_lease, all_kinds,
+     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::preparing)); }},
+    {"Captured", moving, moving, owner_lease, all_kinds,
+     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::captured)); }},
+    {"Completed", committed, active, owner_lease, all_kinds,
+     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::completed)); }},
+    {"no progress", moving | committed, active, owner_lease, all_kinds,
+     [](scene& s, seen o) { return set_move_progress(o, s.owned(), std::nullopt); }},
+    {"Membership", active, active, owner_lease, actor,
+     [](scene& s, seen o) {
+       const auto& entry = s.source.descriptor.entry_spot_id;
+       return change_membership(o, s.owned(), {entry, {}}, s.w.see<object_record>(spot_key(entry)));
+     }},
+    {"Reincarnate", closing, active, owner_lease, instance,
+     [](scene& s, seen o) {
+       return reincarnate(o, s.owned(), detail::object_generation{s.w.next_generation++}, s.new_authority());
+     }},
+    {"Delete", owned_states, absent, owner_lease, all_kinds, [](scene& s, seen o) { return remove(o, s.owned()); }},
+    {"explicit release", owned_states, absent, no_fence, all_kinds,
+     [](scene& s, seen o) {
+       const auto* row = row_in(o);
+       return release_dead_owner(o, s.kind, "x", row ? row->generation : detail::object_generation{1}, {});
+     }},
+    {"MoveReserve", moving | prepared, prepared, target_lease | target_descriptor, all_kinds,
+     [](scene& s, seen o) { return reserve_move(o, s.move()); }},
+    {"MoveRelease", prepared, active, no_fence, all_kinds,
+     [](scene& s, seen o) { return release_move(o, s.kind, "x", s.relocation, s.attempt); }},
+    {"NewOwner", prepared, committed, target_lease, all_kinds,
+     [](scene& s, seen o) { return change_owner(o, s.move(), s.new_authority(), s.membership(s.target)); }},
+  };
+  return all;
+}
+
+/// Runs `test` for every kind, state and transition, in a world of its own.
+void for_each_pair(const std::function<void(scene&, const transition&, state, bool allowed)>& test) {
+  for (const auto& t : all_transitions())
+    for (const auto kind : t.kinds)
+      for (const auto from : {absent, claimed, reserved, active, closing, moving, prepared, committed, aggregated}) {
+        if (from == claimed && kind == object_kind::actor)
+          continue;
+        INFO(t.name << " of kind " << static_cast<int>(kind) << " in state " << from);
+        scene s{kind};
+        s.enter(from);
+        test(s, t, from, (t.from & from) != 0);
+      }
+}
+
+void kill_host(scene& s, const test_node& node) {
+  write(s.w.store(), {{}, {deletes(lease_key(node.owner.owner))}});
+}
+
+} // namespace
+
+TEST_CASE("S-71 S-81 each transition starts from its states only, ends in its state and keeps counters equal to rows") {
+  for_each_pair([](scene& s, const transition& t, state from, bool allowed) {
+    const bool by_dead_owner = t.name == "Release" || t.name == "explicit release";
+    if (by_dead_owner)
+      kill_host(s, s.owner());
+    if (t.name == "Release")
+      write(s.w.store(), {{}, {deletes(descriptor_key(s.source.descriptor.node))}});
+    const auto before = s.w.dump();
+    const auto step = t.make(s, s.seen());
+    CHECK(std::holds_alternative<fragment>(step) == allowed);
+    if (!allowed) {
+      CHECK(s.w.dump() == before);
+      return;
+    }
+    CHECK(s.w.apply(step).what == fragment_outcome::applied);
+    CHECK(s.now() == (t.to != 0 ? t.to : static_cast<unsigned>(from)));
+    CHECK(s.w.counters_match_rows());
+    CHECK(s.w.apply(step).what == fragment_outcome::conflict); // the same step a second time
+    CHECK(s.w.counters_match_rows());
+  });
+}
+
+TEST_CASE("S-71 a row that changed since it was read refuses every transition") {
+  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
+    if (!allowed || t.name == "Reserve")
+      return;
+    const auto seen = s.seen();
+    if (!row_in(seen))
+      return;
+    auto evidence_free = t.make(s, seen);
+    put_one(s.w.store(), object_key(s.kind, "x"), encode(*row_in(seen)));
+    const auto before = s.w.dump();
+    CHECK(s.w.apply(std::move(evidence_free)).what == fragment_outcome::conflict);
+    CHECK(s.w.dump() == before);
+  });
+}
+
+TEST_CASE("S-71 S-78 S-40 a lost or foreign lease refuses every transition that needs one, a renewed one none") {
+  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
+    if (!allowed || (t.fences & (owner_lease | target_lease)) == 0)
+      return;
+    const auto node = (t.fences & target_lease) != 0 ? s.target : s.owner();
+    const auto step = t.make(s, s.seen());
+    auto regained = node;
+    regained.owner.lease.value += 1000;
+    s.w.hold_lease(regained, 15s);
+    auto before = s.w.dump();
+    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+    CHECK(s.w.dump() == before);
+    kill_host(s, node);
+    before = s.w.dump();
+    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+    CHECK(s.w.dump() == before);
+    s.w.hold_lease(node, 10s);
+    s.w.hold_lease(node, 15s);
+    CHECK(s.w.apply(step).what == fragment_outcome::applied);
+  });
+}
+
+TEST_CASE("S-72 Reserve, Commit, Abort and MoveReserve notice that the target's descriptor is another one") {
+  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
+    if (!allowed || (t.fences & (source_descriptor | target_descriptor)) == 0)
+      return;
+    const auto step = t.make(s, s.seen());
+    auto& node = (t.fences & source_descriptor) != 0 ? s.source : s.target;
+    s.w.publish(node);
+    auto before = s.w.dump();
+    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+    CHECK(s.w.dump() == before);
+    // Same lifecycle, new revision: rebuilt with what was read, it works (S-73).
+    CHECK(s.w.apply(t.make(s, s.seen())).what == fragment_outcome::applied);
+  });
+}
+
+TEST_CASE("S-72 S-74 after a restart of the node the reservation is neither committed nor aborted, but released") {
+  for (const auto kind : all_kinds) {
+    scene s{kind};
+    s.enter(reserved);
+    s.source.descriptor.node.lifecycle.value += 2;
+    s.w.publish(s.source);
+    put_one(s.w.store(), capacity_key(s.source.descriptor.node),
+            encode(capacity_record{s.source.descriptor.node.lifecycle, {}, {}, {}}));
+    CHECK(std::get<refusal>(commit(s.seen(), s.end(), s.membership(s.source))) == refusal::conflict);
+    CHECK(std::get<refusal>(abort(s.seen(), s.end())) == refusal::conflict);
+    const lifecycle_evidence evidence{s.w.see<lease_record>(lease_key(s.source.owner.owner)),
+                                      s.w.see<descriptor_record>(descriptor_key(s.source.descriptor.node))};
+    CHECK(s.w.apply(release(s.seen(), "x", evidence)).what == fragment_outcome::applied);
+    CHECK(s.now() == absent);
+    CHECK(s.w.counters_match_rows());
+  }
+}
+
+TEST_CASE("S-74 a reservation is released when lease or descriptor say that its lifecycle is over, never before") {
+  const auto evidence_of = [](scene& s) {
+    return lifecycle_evidence{s.w.see<lease_record>(lease_key(s.source.owner.owner)),
+                              s.w.see<descriptor_record>(descriptor_key(s.source.descriptor.node))};
+  };
+  scene s{object_kind::user_spot};
+  s.enter(reserved);
+  CHECK(std::get<refusal>(release(s.seen(), "x", evidence_of(s))) == refusal::owner_live);
+
+  auto corrupt = evidence_of(s);
+  corrupt.lease.expires_at.reset();
+  CHECK(std::get<refusal>(release(s.seen(), "x", corrupt)) == refusal::corrupt);
+
+  s.w.time->advance(15s);
+  const auto evidence = evidence_of(s);
+  const auto step = release(s.seen(), "x", evidence);
+  // The host came back in between: what was read is no longer so.
+  s.w.hold_lease(s.source, 15s);
+  CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+  CHECK(s.now() == reserved);
+  s.w.time->advance(15s);
+  // Without its capacity record only the row is left to remove.
+  write(s.w.store(), {{}, {deletes(capacity_key(s.source.descriptor.node))}});
+  CHECK(s.w.apply(step).what == fragment_outcome::applied);
+  CHECK(s.now() == absent);
+  CHECK(!s.w.see<capacity_record>(capacity_key(s.source.descriptor.node)).record);
+}
+
+TEST_CASE("S-74 S-84 a release that would make a counter negative is corruption and changes nothing") {
+  scene s{object_kind::user_spot};
+  s.enter(reserved);
+  put_one(s.w.store(), capacity_key(s.source.descriptor.node),
+          encode(capacity_record{s.source.descriptor.node.lifecycle, {}, {}, {}}));
+  s.w.time->advance(15s);
+  const auto before = s.w.dump();
+  const lifecycle_evidence evidence{{}, s.w.see<descriptor_record>(descriptor_key(s.source.descriptor.node))};
+  CHECK(s.w.apply(release(s.seen(), "x", evidence)).what == fragment_outcome::corrupt);
+  CHECK(s.w.dump() == before);
+}
+
+TEST_CASE("S-75 the same reservation again gives what it got; with other content it is a conflict") {
+  for (const auto kind : all_kinds) {
+    scene s{kind};
+    auto request = s.w.wish(kind, "x", s.source);
+    s.run(narrow(reserve(s.seen(), request)));
+    const auto issued = row_in(s.seen())->generation;
+    request.generation.value += 50;
+    request.authority.value += 50;
+    const auto again = reserve(s.seen(), request);
+    REQUIRE(std::holds_alternative<already_reserved>(again));
+    CHECK(std::get<already_reserved>(again).generation == issued);
+    CHECK(std::get<already_reserved>(again).version == s.seen().version);
+    request.stable_type = "other";
+    CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::conflict);
+    CHECK(std::get<refusal>(reserve(s.seen(), s.w.wish(kind, "x", s.source))) == refusal::row_exists);
+  }
+}
+
+TEST_CASE("S-77 an Entry Spot's id is refused, also when the claim appears after the id was read") {
+  scene s{object_kind::user_spot};
+  const auto seen = s.seen();
+  const auto step = narrow(reserve(seen, s.w.wish(s.kind, "x", s.source)));
+  s.enter(claimed);
+  CHECK(std::get<refusal>(reserve(s.seen(), s.w.wish(s.kind, "x", s.source))) == refusal::entry_id_taken);
+  CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+  CHECK(s.now() == claimed);
+}
+
+TEST_CASE("S-26 while it is being created an object is its row and its slots, nothing else") {
+  for (const auto kind : all_kinds) {
+    scene s{kind};
+    const auto before = s.w.dump();
+    s.enter(reserved);
+    auto after = s.w.dump();
+    CHECK(after.size() == before.size() + 1);
+    after.erase(object_key(kind, "x"));
+    for (const auto& [key, value] : before)
+      CHECK((after[key] == value) == (key != capacity_key(s.source.descriptor.node)));
+  }
+}
+
+TEST_CASE("C-68 a request of up to 1 MiB is kept until the reservation ends, in the row or beside it") {
+  for (const std::size_t size : {std::size_t{0}, request_content::inline_limit, request_content::inline_limit + 1,
+                                 request_content::size_limit}) {
+    for (const bool commits : {true, false}) {
+      scene s{object_kind::user_spot};
+      auto request = s.w.wish(s.kind, "x", s.source);
+      const std::string bytes(size, 'r');
+      request_content content;
+      content.size = static_cast<std::uint32_t>(size);
+      (content.is_apart() ? request.request_apart : content.bytes) = bytes;
+      request.content = content;
+      s.run(narrow(reserve(s.seen(), request)));
+      const auto row = *row_in(s.seen());
+      CHECK(row.pending->request->size == size);
+      const auto apart = read(s.w.store(), content_key(request.reservation));
+      CHECK((content.is_apart() ? apart.found->bytes : row.pending->request->bytes) == bytes);
+      s.reservation = request.reservation;
+      s.run(commits ? commit(s.seen(), s.end(), std::nullopt) : abort(s.seen(), s.end()));
+      CHECK(!read(s.w.store(), content_key(request.reservation)).found);
+    }
+  }
+  scene s{object_kind::user_spot};
+  auto request = s.w.wish(s.kind, "x", s.source);
+  request_content content;
+  content.size = request_content::size_limit + 1;
+  request.request_apart.assign(content.size, 'r');
+  request.content = content;
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+}
+
+TEST_CASE("C-95 S-71 contradicting inputs are found before any I/O: an Instance Spot without its root, a Spot with one") {
+  scene s{object_kind::instance_spot};
+  auto request = s.w.wish(s.kind, "x", s.source);
+  request.content = request_content{"request", 7, {}};
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+  request = s.w.wish(object_kind::user_spot, "x", s.source);
+  request.content = recovery_root{"root", {}, 1, 0};
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+  request = s.w.wish(object_kind::user_spot, "x", s.source);
+  request.content = request_content{"reques", 7, {}};
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+  request = s.w.wish(s.kind, "", s.source);
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+  request = s.w.wish(s.kind, "x", s.source);
+  request.reservation = {};
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
+}
+
+TEST_CASE("S-30 a reservation or reincarnation without a number left is refused as exhausted") {
+  scene s{object_kind::instance_spot};
+  auto request = s.w.wish(s.kind, "x", s.source);
+  request.generation.value = generation_limit;
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
+  request = s.w.wish(s.kind, "x", s.source);
+  request.authority = {};
+  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
+  s.enter(closing);
+  CHECK(std::get<refusal>(reincarnate(s.seen(), s.owned(), detail::object_generation{generation_limit}, s.new_authority()))
+        == refusal::exhausted);
+}
+
+TEST_CASE("S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store's clock") {
+  for (const bool commits : {true, false}) {
+    scene s{object_kind::user_spot};
+    s.enter(reserved);
+    auto end = s.end();
+    end.terminal = kept_terminal{"terminal", {}, terminal_retention(10s)};
+    end.terminal->record.result = commits ? creation_result::rejected : creation_result::failed;
+    const auto make = [&] { return commits ? commit(s.seen(), end, std::nullopt) : abort(s.seen(), end); };
+    const auto late = make();
+    s.w.publish(s.source);
+    CHECK(s.w.apply(late).what == fragment_outcome::conflict);
+    CHECK(!s.w.see<creation_terminal>("terminal").record);
+    CHECK(s.now() == reserved);
+    end.target = s.source.stamp;
+    s.run(make());
+    CHECK(s.w.see<creation_terminal>("terminal").record == end.terminal->record);
+    s.w.time->advance(5min + 10s - 1ms);
+    CHECK(s.w.see<creation_terminal>("terminal").record);
+    s.w.time->advance(1ms);
+    CHECK(!s.w.see<creation_terminal>("terminal").record);
+    CHECK(s.now() == (commits ? active : absent));
+  }
+  CHECK(terminal_retention(-1h) == 5min);
+}
+
+TEST_CASE("C-97 the root goes only after the first handler's end moved the cursor") {
+  scene s{object_kind::instance_spot};
+  s.enter(reserved);
+  s.run(commit(s.seen(), s.end(), std::nullopt));
+  CHECK(row_in(s.seen())->root->reference == "root of x");
+  CHECK(std::get<refusal>(retire_root(s.seen(), s.owned())) == refusal::conflict);
+  s.run(advance_cursor(s.seen(), s.owned(), 1));
+  CHECK(std::get<refusal>(advance_cursor(s.seen(), s.owned(), 1)) == refusal::conflict);
+  s.run(retire_root(s.seen(), s.owned()));
+  CHECK(!row_in(s.seen())->root);
+  CHECK(std::get<refusal>(retire_root(s.seen(), s.owned())) == refusal::conflict);
+}
+
+TEST_CASE("S-79 C-113 the object of a dead owner is released by its exact ref, and only then") {
+  for (const auto kind : all_kinds) {
+    scene s{kind};
+    s.enter(active);
+    const auto generation = row_in(s.seen())->generation;
+    const auto lease = [&] { return s.w.see<lease_record>(lease_key(s.source.owner.owner)); };
+    CHECK(std::get<refusal>(release_dead_owner(s.seen(), kind, "x", generation, lease())) == refusal::owner_live);
+    s.w.time->advance(15s);
+    const detail::object_generation other{generation.value + 1};
+    CHECK(std::get<refusal>(release_dead_owner(s.seen(), kind, "x", other, lease())) == refusal::other_incarnation);
+    const auto step = release_dead_owner(s.seen(), kind, "x", generation, lease());
+    s.w.hold_lease(s.source, 15s);
+    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
+    s.w.time->advance(15s);
+    CHECK(s.w.apply(step).what == fragment_outcome::applied);
+    CHECK(s.now() == absent);
+    CHECK(s.w.counters_match_rows());
+    // The host is back under a new lease: nothing of the old run is its own any more (S-44).
+    s.w.hold_lease(s.source, 15s);
+    s.enter(active);
+    auto regained = s.source;
+    regained.owner.lease.value += 1000;
+    s.w.hold_lease(regained, 15s);
+    CHECK(std::get<refusal>(remove(s.seen(), {kind, "x", regained.owner})) == refusal::conflict);
+    const auto now = row_in(s.seen())->generation;
+    s.run(release_dead_owner(s.seen(), kind, "x", now, lease()));
+  }
+}
+
+TEST_CASE("S-71 membership changes only towards a live User Spot or Entry Spot on the Actor's node") {
+  scene s{object_kind::actor};
+  s.enter(active);
+  s.w.create_object(object_kind::user_spot, "room", s.source);
+  s.w.create_object(object_kind::user_spot, "far", s.target);
+  s.w.create_object(object_kind::instance_spot, "cart", s.source);
+  const auto join = [&](const std::string& id) {
+    const auto spot = s.w.see<object_record>(spot_key(id));
+    const auto* row = row_in(spot);
+    return change_membership(s.seen(), s.owned(), {id, row ? row->generation : detail::object_generation{}}, spot);
+  };
+  for (const char* wrong : {"far", "cart", "nobody", "b-entry"})
+    CHECK(std::get<refusal>(join(wrong)) == refusal::conflict);
+  const auto late = join("room");
+  s.run(join("room"));
+  CHECK(row_in(s.seen())->member_of->spot_id == "room");
+  s.run(join("a-entry"));
+  CHECK(row_in(s.seen())->member_of->spot_generation == detail::object_generation{});
+  // The room closes between reading and writing.
+  const auto racing = join("room");
+  s.run(mark_closing(s.w.see(object_kind::user_spot, "room"), {object_kind::user_spot, "room", s.source.owner}));
+  CHECK(s.w.apply(racing).what == fragment_outcome::conflict);
+  CHECK(s.w.apply(late).what == fragment_outcome::conflict);
+  CHECK(std::get<refusal>(join("room")) == refusal::conflict);
+  CHECK(s.w.counters_match_rows());
+}
+
+TEST_CASE("S-29 S-97 a move keeps the object generation, raises the owner's, and needs no descriptor to commit") {
+  for (const auto kind : all_kinds) {
+    scene s{kind};
+    s.enter(prepared);
+    const auto before = *row_in(s.seen());
+    s.w.publish(s.target);
+    CHECK(std::get<refusal>(change_owner(s.seen(), s.move(), before.authority, s.membership(s.target)))
+          == refusal::impossible);
+    s.run(change_owner(s.seen(), s.move(), s.new_authority(), s.membership(s.target)));
+    const auto after = *row_in(s.seen());
+    CHECK(after.generation == before.generation);
+    CHECK(after.authority > before.authority);
+    CHECK(after.owner == s.target.owner);
+    CHECK(after.node == s.target.descriptor.node);
+    CHECK(after.stable_type == before.stable_type);
+    CHECK(after.root == before.root);
+  }
+}
+
+TEST_CASE("S-96 S-100 an attempt that was replaced never commits; of fence and commit exactly one wins") {
+  scene s{object_kind::user_spot};
+  s.enter(prepared);
+  const auto first = change_owner(s.seen(), s.move(), s.new_authority(), std::nullopt);
+  s.attempt = detail::attempt_generation{77};
+  s.run(reserve_move(s.seen(), s.move()));
+  CHECK(s.w.counters_match_rows()); // no second slots
+  CHECK(s.w.apply(first).what == fragment_outcome::conflict);
+  auto old_attempt = s.move();
+  old_attempt.attempt = detail::attempt_generation{3};
+  CHECK(std::get<refusal>(change_owner(s.seen(), old_attempt, s.new_authority(), std::nullopt)) == refusal::conflict);
+  CHECK(std::get<refusal>(release_move(s.seen(), s.kind, "x", s.relocation, detail::attempt_generation{3}))
+        == refusal::conflict);
+  for (const bool fence_first : {true, false}) {
+    scene race{object_kind::user_spot};
+    race.enter(prepared);
+    const auto fence = preserve(race.seen(), race.owned());
+    const auto take = change_owner(race.seen(), race.move(), race.new_authority(), std::nullopt);
+    CHECK(race.w.apply(fence_first ? fence : take).what == fragment_outcome::applied);
+    CHECK(race.w.apply(fence_first ? take : fence).what == fragment_outcome::conflict);
+    CHECK((row_in(race.seen())->owner == race.source.owner) == fence_first);
+  }
+}

@@ -62,7 +62,7 @@ private:
 };
 
 enum class store_health : std::uint8_t {
-  unknown,  ///< nothing was read yet
+  unknown, ///< nothing was read yet
   healthy,
   degraded, ///< the last read failed: the last list stays (S-68)
   failed,   ///< for longer than the grace; changes nothing but this word (S-68)
@@ -87,7 +87,8 @@ public:
   /// Called inside the unit when nodes came, went or changed; not when only their `usable_until` did.
   using listener = unique_function<void(const snapshot_ptr&)>;
 
-  directory(detail::infrastructure& unit, repository& records, std::string mesh_name, const directory_settings& settings);
+  directory(detail::infrastructure& unit, repository& records, std::string mesh_name,
+            const directory_settings& settings);
   ~directory();
   directory(const directory&) = delete;
   directory& operator=(const directory&) = delete;
@@ -113,31 +114,38 @@ public:
   const std::string& mesh_name() const noexcept { return mesh_name_; }
 
 private:
-  struct listing;
-  /// What is known of a descriptor version beyond what the snapshot shows.
-  struct dead_descriptor {
-    std::string version;
+  /// One descriptor of a list that is being read.
+  struct found_node {
+    live_node node;
+    bool live = false;
+  };
+  struct listing {
+    std::vector<found_node> found;
+    bool damaged = false;
   };
   using refresh_waiter = detail::counted_ptr<detail::operation<refresh_outcome>>;
 
   task<void> poll();
+  void on_poll_end();
   task<refresh_outcome> read_all(bool every_lease);
-  task<refresh_outcome> list(listing& into);
+  task<bool> list(listing& into);
   task<refresh_outcome> judge_leases(listing& all, bool every_lease);
-  void apply(listing& all);
-  void apply_damage();
+  task<refresh_outcome> read_lease(found_node& one);
+  void take_item(listing& into, const store_scan_item& item) const;
+  bool is_known(found_node& one, steady_time now) const;
+  void apply(listing& all, steady_time began);
   void install(std::vector<live_node> nodes, bool damaged);
   void note_failure();
-  void note_success(steady_time began);
+  void note_answer();
 
   const std::string mesh_name_;
   const directory_settings settings_;
   store_calls calls_;
   std::vector<listener> listeners_;
-  std::unordered_map<std::string, dead_descriptor> dead_; ///< by RID: their owner's lease is over for good
+  std::unordered_map<std::string, std::string> dead_; ///< RID to descriptor version whose owner's lease is over
   std::vector<refresh_waiter> waiting_;
   std::optional<steady_time> failing_since_;
-  std::optional<steady_time> recovered_at_;
+  std::optional<steady_time> recovered_at_; ///< until what is missing since then may be dropped (S-69)
   bool running_ = false;
   std::vector<detail::counted_ptr<detail::operation<void>>> waiting_for_end_;
 

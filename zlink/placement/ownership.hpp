@@ -86,23 +86,24 @@ private:
   void lose();
   void announce();
   claim_end fail(std::string mistake);
-  void run_keeper();
+  void on_keeper_end(result<void> end);
+  void end_run();
 
   const lease_settings settings_;
   random_source& random_;
   const detail::unique_id owner_;
-  const bool process_local_;
+  const std::shared_ptr<location_store> store_;
   ownership_events events_;
   store_calls calls_;
   lease_deadline deadline_;
   std::optional<owner_token> token_;
-  std::optional<detail::unique_id> epoch_;          ///< of the data set that holds our lease (S-142)
-  std::vector<detail::lease_generation> attempts_;  ///< sent in claims whose end is not known
+  std::optional<detail::unique_id> epoch_;         ///< of the data set that holds our lease (S-142)
+  std::vector<detail::lease_generation> attempts_; ///< sent in claims whose end is not known
   std::optional<steady_time> confirmed_at_;
   store_time expires_at_{};
   steady_time next_{}; ///< when the next claim or renewal starts
   std::string mistake_;
-  bool running_ = false;
+  bool running_ = false; ///< from `start()` until nothing of it goes on
   std::vector<detail::counted_ptr<detail::operation<void>>> waiting_for_end_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "zlink/placement/ownership.hpp"
+#include "zlink/placement/publication.hpp"
 #include "zlink/placement/transitions.hpp"
 
 #include <deque>
@@ -12,29 +13,18 @@
 namespace zlink::placement {
 
 enum class registration_outcome : std::uint8_t {
-  done,          ///< stored, or it was there already
-  rid_taken,     ///< the RID is another live owner's: configuration error (C-7)
-  entry_taken,   ///< the Entry Spot id is in use: configuration error of kind `already_exists` (C-54)
-  refused,       ///< the content changes an immutable field, or its revision is not larger (S-27, S-48); nothing written
-  exhausted,     ///< no revision left: the host goes to Error and publishes no more (S-48)
-  not_held,      ///< the host's lease is not held: nothing was sent, or nothing changed (S-40). Again after `regained`
-  gone,          ///< the own records are no longer there or belong to others: nothing changed
-  corrupt,       ///< a record that this layer cannot use stands in the way (S-21)
-  late,          ///< the store did not settle it in time: it may be applied, and a later call finds out (S-156)
+  done,        ///< stored, or it was there already
+  rid_taken,   ///< the RID is another live owner's: configuration error (C-7)
+  entry_taken, ///< the Entry Spot id is in use: configuration error of kind `already_exists` (C-54)
+  refused,     ///< the content changes an immutable field, or its revision is not larger (S-27, S-48); nothing written
+  exhausted,   ///< no revision left: the host goes to Error and publishes no more (S-48)
+  not_held,    ///< the host's lease is not held: nothing was sent, or nothing changed (S-40). Again after `regained`
+  gone,        ///< the own records are no longer there or belong to others: nothing changed
+  corrupt,     ///< a record that this layer cannot use stands in the way (S-21)
+  late,        ///< the store did not settle it in time: it may be applied, and a later call finds out (S-156)
 };
 
 const char* to_string(registration_outcome outcome) noexcept;
-
-/// What a publication would be, judged without the store (S-27, S-48).
-enum class publication : std::uint8_t {
-  change,    ///< of what discovery needs: to be published at once (S-49)
-  counts,    ///< of capacity counts, activations or update time only: goes with the next publication (S-49)
-  replay,    ///< same revision again: ignored
-  refused,   ///< immutable field, or smaller revision
-  exhausted, ///< revision beyond 2^63-1
-};
-/// `next.revision` zero: the next one. Owner and update time are not compared.
-publication judge_publication(const descriptor_record& published, const descriptor_record& next) noexcept;
 
 /// One per mesh node lifecycle. Every member is called inside the infrastructure unit. Calls wait for each other in order.
 /// Await what was begun before destroying it; `stop()` makes that short.
@@ -77,32 +67,46 @@ public:
 
 private:
   enum class phase : std::uint8_t { idle, claimed, published, withdrawn };
-  class turn;
 
-  /// What the store shows under the keys of this node; nothing: it does not answer.
+  /// What the store shows under the keys of this node.
   struct sight {
     observed_descriptor descriptor;
     observed_object entry;
     observed<capacity_record> capacity;
   };
   struct look_result {
-    std::optional<sight> seen;
+    std::optional<sight> seen; ///< nothing: the store does not answer
     bool corrupt = false;
   };
-  task<look_result> look(steady_time until);
+  struct claim_judgement {
+    std::optional<registration_outcome> end;
+    bool may_repeat = false;
+  };
 
-  task<registration_outcome> write_claim(steady_time until);
-  task<registration_outcome> judge_claim(const sight& seen, std::optional<observed_descriptor>& replace, steady_time until);
-  store_batch claim_batch(const owner_token& token, const std::optional<observed_descriptor>& replace) const;
-  task<registration_outcome> publish_in_turn(descriptor_record content, steady_time until);
-  task<registration_outcome> store_publication(descriptor_record content, steady_time until);
-  task<registration_outcome> write_again(steady_time until);
-  task<registration_outcome> remove_records(steady_time until);
-  bool is_own(const descriptor_record& record) const noexcept;
-  bool is_own(const observed_object& entry) const noexcept;
+  task<registration_outcome> in_turn(task<registration_outcome> step);
   task<void> take_turn();
   void end_turn();
-  task<void> wait_before_retry(steady_time until);
+  task<look_result> look(steady_time until);
+  bool is_own(const descriptor_record& record) const noexcept;
+  bool is_own(const observed_object& entry) const noexcept;
+  bool may_go_on(steady_time until) const noexcept;
+  task<void> pause(steady_time until);
+
+  task<registration_outcome> write_claim(steady_time until);
+  task<claim_judgement> judge_claim(const sight& seen, std::optional<observed_descriptor>& replaced, steady_time until);
+  store_batch claim_batch(const owner_token& token, const std::optional<observed_descriptor>& replaced) const;
+  void note_claimed(const owner_token& token, std::string version);
+
+  task<registration_outcome> publish_in_turn(descriptor_record content, steady_time until);
+  task<registration_outcome> change_in_turn(unique_function<void(descriptor_record&)> edit, steady_time until);
+  task<registration_outcome> store_publication(descriptor_record content, steady_time until);
+  void note_published(descriptor_record content, std::string version);
+  std::uint64_t wall_clock_ms() const;
+
+  task<registration_outcome> write_again(steady_time until);
+  store_batch rewriting_batch(const sight& seen, const descriptor_record& content) const;
+  void note_rewritten(descriptor_record content, std::string version);
+  task<registration_outcome> remove_records(steady_time until);
 
   const ownership& owner_;
   store_calls calls_;
@@ -110,7 +114,8 @@ private:
   std::string entry_spot_id_;
   phase phase_ = phase::idle;
   descriptor_record current_;
-  std::string version_; ///< of the stored descriptor as last known
+  std::string version_;                       ///< of the stored descriptor as last known
+  detail::descriptor_revision sent_revision_; ///< never sent again with other content (C-11)
   bool busy_ = false;
   std::deque<detail::counted_ptr<detail::operation<void>>> waiting_;
 };

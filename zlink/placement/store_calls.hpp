@@ -47,12 +47,15 @@ public:
 private:
   struct call : detail::timed, std::enable_shared_from_this<call> {
     explicit call(store_calls& owner) noexcept : home(&owner) {}
-    void expired() noexcept final { give_up(); }
+    void expired() noexcept final {
+      const auto self = shared_from_this();
+      give_up();
+    }
     void give_up() noexcept {
       if (leave())
         end_empty();
     }
-    /// False: ended before.
+    /// False: ended before. Whoever calls this holds a reference.
     bool leave() noexcept;
     virtual void end_empty() noexcept = 0;
     virtual bool is_pause() const noexcept { return false; }
@@ -81,8 +84,8 @@ struct store_calls::call_for final : call {
   }
   void end_empty() noexcept override { ended->set(std::optional<T>{}); }
 
-  detail::counted_ptr<detail::operation<std::optional<T>>> ended
-    = detail::new_counted<detail::operation<std::optional<T>>>();
+  detail::counted_ptr<detail::operation<std::optional<T>>> ended =
+    detail::new_counted<detail::operation<std::optional<T>>>();
 };
 
 template <class T, class Begin>
@@ -91,15 +94,16 @@ task<std::optional<T>> store_calls::within(steady_time until, Begin begin) {
   open(waiting, until);
   if (!stopped_)
     begin([unit = unit_.unit(), waiting](T value) mutable {
-      unit->post([waiting = std::move(waiting), value = std::move(value)]() mutable { waiting->answer(std::move(value)); });
+      unit->post(
+        [waiting = std::move(waiting), value = std::move(value)]() mutable { waiting->answer(std::move(value)); });
     });
   return task<std::optional<T>>{waiting->ended};
 }
 
 template <class Record>
 task<read_outcome<Record>> store_calls::read(std::string key, steady_time until) {
-  auto reading = within<store_outcome<store_read_result>>(
-    until, [&](auto done) { store_->read(std::move(key), std::move(done)); });
+  auto reading =
+    within<store_outcome<store_read_result>>(until, [&](auto done) { store_->read(std::move(key), std::move(done)); });
   auto answer = co_await std::move(reading);
   if (!answer)
     co_return no_answer();

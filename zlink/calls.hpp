@@ -19,6 +19,7 @@ namespace zlink {
 namespace detail {
 
 class host_runtime;
+struct instance_intent;
 struct record;
 
 /// Throws `std::invalid_argument` unless the timeout, rounded up to milliseconds, lies in 1..INT_MAX (M-15, X-149).
@@ -51,10 +52,11 @@ public:
   const std::string& address() const noexcept { return address_; }
 
 private:
-  friend class call_starter;
   struct options;
   options& more();
   void drop() noexcept;
+  std::optional<error> find_mistake() const;
+  std::unique_ptr<instance_intent> take_intent();
 
   host_runtime* host_;
   call_target target_;

@@ -1,6 +1,7 @@
 // A host's presence in one mesh, and what is registered there before start.
 #pragma once
 
+#include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/handler_invoke.hpp"
 #include "zlink/objects/spot_factory.hpp"
 #include "zlink/relocation_policy.hpp"
@@ -35,6 +36,7 @@ private:
 };
 
 void set_policy(factory_settings& settings, relocation_policy policy);
+void add_node_handler(node_runtime& node, function_handler handler);
 
 template <class TSpot>
 concept instance_spot_class = std::derived_from<TSpot, instance_spot>;
@@ -219,7 +221,10 @@ public:
   /// Serves node-direct messages: `handler(const T&, const message_context&)` returns nothing for sends, a packet for
   /// requests, or a task of either. Runs beside everything else.
   template <class F>
-  mesh_node& add_node_handler(F handler, std::string packet_name = {});
+  mesh_node& add_node_handler(F handler, std::string packet_name = {}) {
+    detail::add_node_handler(*runtime_, detail::make_function_handler(std::move(handler), std::move(packet_name)));
+    return *this;
+  }
 
   /// Ends when at least `count` peers are ready (S-59).
   task<void> until_peers_ready(std::size_t count, std::stop_token cancel = {});

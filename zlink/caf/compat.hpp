@@ -14,8 +14,10 @@
 #include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #if CAF_MAJOR_VERSION >= 1
 #error "ZLink is built for CAF 0.17.6 (Debian's libcaf-dev); newer versions need their branch in zlink/caf/compat.hpp"
@@ -37,6 +39,22 @@ typename Inspector::result_type inspect(Inspector& f, std::optional<T>& x) {
     return f(x.emplace());
   } else {
     return present ? f(present, *x) : f(present);
+  }
+}
+
+/// Byte vectors of packets as one block; CAF's element-wise way also draws warnings from g++ 12.
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, std::vector<std::byte>& x) {
+  if constexpr (Inspector::writes_state) {
+    std::string text;
+    if (auto failed = f(text))
+      return failed;
+    const auto* first = reinterpret_cast<const std::byte*>(text.data());
+    x.assign(first, first + text.size());
+    return none;
+  } else {
+    std::string text(reinterpret_cast<const char*>(x.data()), x.size());
+    return f(text);
   }
 }
 

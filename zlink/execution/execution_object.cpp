@@ -39,6 +39,16 @@ admission execution_object::submit(record* r, bool may_stage, bool behind_waiter
   return verdict;
 }
 
+admission execution_object::submit_arrival(record* r, bool may_stage) noexcept {
+  const auto cost = cost_of(*r);
+  const auto verdict = application_word_.admit_arrival(cost, may_stage);
+  if (verdict == admission::admitted) {
+    r->charged = static_cast<std::uint32_t>(cost);
+    push(r);
+  }
+  return verdict;
+}
+
 void execution_object::submit_unchecked(record* r, bool charge) noexcept {
   if (charge) {
     r->charged = static_cast<std::uint32_t>(cost_of(*r));
@@ -84,6 +94,13 @@ bool execution_object::quiet() const noexcept {
   const auto* arrivals = inbox_.load(std::memory_order_acquire);
   return application_.empty() && lifecycle_.empty() && active_runs == nullptr && outstanding == 0
          && (arrivals == nullptr || arrivals == idle());
+}
+
+bool execution_object::quiet_besides_this_step() noexcept {
+  drain();
+  const auto* own = current_run();
+  const bool only_this = active_runs == own && (own == nullptr || own->next_active == nullptr);
+  return application_.empty() && only_this && outstanding == 0;
 }
 
 void execution_object::refuse_waiting(const error& why) noexcept {

@@ -32,6 +32,8 @@ public:
 
   /// Reserves room and appends in one step as seen by the gate. Anything but `admitted` leaves `r` to the caller.
   admission submit(record* r, bool may_stage, bool behind_waiters = true) noexcept;
+  /// As `submit` for a record from another node: lack of room is no reason.
+  admission submit_arrival(record* r, bool may_stage) noexcept;
   /// Appends without asking for room: records from other nodes, holds, resumes.
   void submit_unchecked(record* r, bool charge) noexcept;
   /// Appends to the lifecycle lane. Room there is a matter of the step's own operation.
@@ -65,6 +67,8 @@ public:
   void watch_quiet(bool on) noexcept { watch_quiet_ = on; }
   /// No application record waits or runs, no run is suspended, no operation of its turns is under way (C-107, X-173).
   bool quiet() const noexcept;
+  /// As `quiet`, asked inside a lifecycle step, which does not count.
+  bool quiet_besides_this_step() noexcept;
   /// Ends what waits in the application lane without running it.
   void refuse_waiting(const error& why) noexcept;
 

@@ -382,6 +382,8 @@ void gate::run_record(execution_object& object, record* r) noexcept {
     finish_refused(object, r, error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"});
     return;
   }
+  if (r->permit != nullptr)
+    give_back_permit(*r);
   dispatched outcome;
   {
     turn_scope scope{*this, object, nullptr};

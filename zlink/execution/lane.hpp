@@ -51,6 +51,20 @@ public:
     }
   }
 
+  /// Reserves whatever the room: a record from another node waits in its object's lane.
+  admission admit_arrival(std::uint64_t bytes, bool may_stage) noexcept {
+    auto seen = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      if ((seen & sealed_bit) != 0)
+        return admission::sealed;
+      if ((seen & staging_bit) != 0 && !may_stage)
+        return admission::staging;
+      if (word_.compare_exchange_weak(seen, seen + reservation(bytes), std::memory_order_acq_rel,
+                                      std::memory_order_relaxed))
+        return admission::admitted;
+    }
+  }
+
   /// Reserves without asking: records that leave a hold or come from another node (X-86, D-6).
   void charge(std::uint64_t bytes) noexcept { word_.fetch_add(reservation(bytes), std::memory_order_acq_rel); }
 

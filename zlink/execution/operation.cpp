@@ -52,6 +52,8 @@ void operation_base::when_done(unique_function<void()> callback, bool at_once) {
 }
 
 void operation_base::finish() noexcept {
+  if (auto told = std::move(at_end_))
+    (*told)();
   if (state_.exchange(state::done, std::memory_order_acq_rel) == state::waiting)
     notify();
 }

@@ -81,6 +81,8 @@ public:
   /// Asks to be cancelled through `token`; `request` posts to wherever the operation is decided (D-4).
   void watch(std::stop_token token, unique_function<void()> request);
   void unwatch() noexcept { stop_watch_.reset(); }
+  /// Runs on the thread that decides the outcome; for asking a worker body to stop. Once, before the operation can end.
+  void at_end(unique_function<void()> told) { at_end_ = std::make_unique<unique_function<void()>>(std::move(told)); }
 
 protected:
   /// The outcome is stored: tell whoever waits. At most once.
@@ -101,6 +103,7 @@ private:
   handler_run* run_ = nullptr; ///< counted while it waits here
   unique_function<void()> callback_;
   std::unique_ptr<stop_watch> stop_watch_;
+  std::unique_ptr<unique_function<void()>> at_end_;
 };
 
 /// Error for a reply whose value is of another type than the caller asked for (M-137).
@@ -151,8 +154,11 @@ private:
         set(result<T>{std::move(*failed)});
       else
         set(result<T>{std::move(value)});
-    } else if (auto* message = body.get<caf::message>(); message != nullptr && message->match_elements<T>()) {
-      set(result<T>{message->get_as<T>(0)});
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) { // what a CAF behaviour may return
+      if (auto* message = body.get<caf::message>(); message != nullptr && message->match_elements<T>())
+        set(result<T>{message->get_as<T>(0)});
+      else
+        set(result<T>{unexpected_reply(body, typeid(T).name())});
     } else {
       set(result<T>{unexpected_reply(body, typeid(T).name())});
     }

@@ -1,5 +1,7 @@
 #include "zlink/execution/record.hpp"
 
+#include "zlink/execution/job_permits.hpp"
+
 #include <cassert>
 #include <cstdlib>
 #include <mutex>
@@ -144,7 +146,13 @@ record* make_record(record_kind kind) {
   return r;
 }
 
+void give_back_permit(record& r) noexcept {
+  if (auto* permits = std::exchange(r.permit, nullptr))
+    permits->release();
+}
+
 void free_record(record* r) noexcept {
+  give_back_permit(*r);
   assert(r->reply.receiver == nullptr && "a request must be answered before it is freed");
   r->~record();
   give_place(r);
@@ -164,10 +172,17 @@ void send_reply(record* r) noexcept {
     free_record(r);
     return;
   }
+  give_back_permit(*r);
   r->kind = record_kind::completion;
   r->target = nullptr;
   receiver->receive_reply(r);
   receiver->unref_receiver();
+}
+
+void refuse(record* r, error what) noexcept {
+  r->body.reset();
+  r->body.emplace<error>(std::move(what));
+  send_reply(r);
 }
 
 } // namespace zlink::detail

@@ -13,6 +13,7 @@
 namespace zlink::detail {
 
 class execution_object;
+class job_permits;
 struct record;
 
 enum class node_kind : std::uint8_t { record, object };
@@ -67,9 +68,10 @@ struct record_extra {
 
 struct record : inbox_node {
   record_kind kind = record_kind::send;
-  bool from_link = false;       ///< holds a host permit until its handler starts (X-101)
+  bool from_link = false;       ///< came from another node
   std::uint32_t charged = 0;    ///< bytes reserved in the target's lane, 0: none
   execution_object* target = nullptr;
+  job_permits* permit = nullptr; ///< held until the handler starts, or never will (X-101)
   reply_route reply;            ///< request: where to; completion: `reply.id` names the entry
   record* answers = nullptr;    ///< answered: the parked request
   steady_time deadline{};       ///< of the operation; zero: none
@@ -94,7 +96,9 @@ std::int64_t live_records() noexcept;
 
 /// Turns a request, whose `body` already is the answer, round to its receiver; frees a record that owes no reply.
 void send_reply(record* r) noexcept;
-/// Answers a request with an error; a one-way record is counted as dropped with `what` and freed.
+/// Its handler starts now, or never will.
+void give_back_permit(record& r) noexcept;
+/// Answers a request with an error; a one-way record that nobody waits for is freed.
 void refuse(record* r, error what) noexcept;
 
 } // namespace zlink::detail

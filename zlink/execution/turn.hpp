@@ -103,6 +103,8 @@ public:
 private:
   template <class R>
   static void frame_ended(void* self) noexcept;
+  template <class R>
+  void end_with(task<R> ended) noexcept;
 
   gate* home_;
   execution_object* object_;
@@ -127,6 +129,10 @@ void store_failure(record& r, std::exception_ptr what) noexcept;
 template <class R>
 void handler_run::start(task<R> handler) {
   auto frame = handler.frame();
+  if (!frame && handler.ready()) { // nothing to wait for: no frame of our own
+    end_with(std::move(handler));
+    return;
+  }
   if (!frame) { // a terminal's task returned as it is, or one that has ended: await it in a coroutine of our own
     start([](task<R> inner) -> task<R> { co_return co_await std::move(inner); }(std::move(handler)));
     return;
@@ -136,6 +142,27 @@ void handler_run::start(task<R> handler) {
   frame.promise().ended = &handler_run::frame_ended<R>;
   root_ = frame;
   frame.resume();
+}
+
+template <class R>
+void handler_run::end_with(task<R> ended) noexcept {
+  if (record_ != nullptr)
+    record_->body.reset();
+  now = state::ended;
+  if constexpr (std::is_void_v<R>)
+    if (!ended.operation())
+      return;
+  auto& outcome = ended.operation()->outcome();
+  try {
+    if constexpr (std::is_void_v<R>)
+      outcome.value();
+    else if (record_ != nullptr)
+      record_->body.template emplace<R>(std::move(outcome).value());
+  } catch (...) {
+    failure_ = std::current_exception();
+    if (record_ != nullptr)
+      store_failure(*record_, failure_);
+  }
 }
 
 template <class R>

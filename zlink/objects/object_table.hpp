@@ -27,8 +27,9 @@ public:
 
   /// Appends `r` to the Spot's application lane if it is here and admits it; otherwise `r` stays with the caller.
   /// `may_stage`: the record carries Instance intent.
+  /// `arrival`: it came from another node, lack of room is no reason.
   template <class Prepare>
-  delivery deliver(std::string_view id, record* r, bool may_stage, Prepare before_submit) noexcept {
+  delivery deliver(std::string_view id, record* r, bool may_stage, bool arrival, Prepare before_submit) noexcept {
     auto& part = shard_of(id);
     std::lock_guard guard{part.mutex};
     const auto i = part.spots.find(id);
@@ -37,7 +38,7 @@ public:
     spot_object& object = **i;
     if (!before_submit(object))
       return {true, admission::sealed};
-    return {true, object.submit(r, may_stage)};
+    return {true, arrival ? object.submit_arrival(r, may_stage) : object.submit(r, may_stage)};
   }
 
   /// The object, or null.
@@ -48,11 +49,17 @@ public:
     return i == part.spots.end() ? counted_ptr<spot_object>{} : *i;
   }
 
-  /// False, and nothing happens, if there is an object of that id.
-  bool insert(counted_ptr<spot_object> object) {
+  /// Adds the object with `first` in its application lane, before anybody can find it. False, and nothing happens, if
+  /// there is an object of that id.
+  bool insert(counted_ptr<spot_object> object, record* first = nullptr) {
     auto& part = shard_of(object->id());
     std::lock_guard guard{part.mutex};
-    return part.spots.insert(std::move(object)).second;
+    auto* added = object.get();
+    if (!part.spots.insert(std::move(object)).second)
+      return false;
+    if (first != nullptr)
+      added->submit_unchecked(first, true);
+    return true;
   }
   /// Takes `out` from the table and puts `in` in its place, as one step for arrivals.
   void replace(spot_object& out, counted_ptr<spot_object> in);

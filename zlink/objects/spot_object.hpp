@@ -72,7 +72,9 @@ public:
   /// After the closing seal: operations of the context end in `unavailable` (M-24).
   bool fenced() const noexcept { return fenced_; }
   void fence() noexcept { fenced_ = true; }
-  steady_time last_work() const noexcept { return last_work_; }
+  /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
+  steady_time last_work() const noexcept { return steady_time{steady_duration{last_work_.load(std::memory_order_relaxed)}}; }
+  void note_work() noexcept;
   /// The next handler that ends is that of the record that woke the Spot.
   void watch_first_record() noexcept { first_record_pending_ = true; }
 
@@ -102,7 +104,7 @@ private:
   caf::behavior behavior_;
   std::unique_ptr<face_port> face_;
   std::unique_ptr<spot_timers> timers_;
-  steady_time last_work_{};
+  std::atomic<std::int64_t> last_work_{0};
   bool fenced_ = false;
   bool first_record_pending_ = false;
 };

@@ -1,0 +1,45 @@
+// Repeated figures side by side: ours, the raw one of the same shape in the same run, and their ratio.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct figure {
+  double median = 0;
+  double lowest = 0;
+  double highest = 0;
+};
+
+inline figure summarise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+/// Runs both in turn, so that a machine whose speed drifts treats them alike.
+inline void compare(const std::string& title, const char* unit, const std::function<double()>& raw,
+                    const std::function<double()>& ours, double wanted, int runs = 5) {
+  std::vector<double> raw_values;
+  std::vector<double> our_values;
+  std::vector<double> ratios;
+  raw();
+  ours(); // warm
+  for (int i = 0; i < runs; ++i) {
+    raw_values.push_back(raw());
+    our_values.push_back(ours());
+    ratios.push_back(our_values.back() / raw_values.back());
+  }
+  const auto r = summarise(raw_values);
+  const auto o = summarise(our_values);
+  const auto x = summarise(ratios);
+  std::printf("%-58s raw %11.4g  ours %11.4g %s  ratio %5.2f (%.2f..%.2f)%s\n", title.c_str(), r.median, o.median, unit,
+              x.median, x.lowest, x.highest,
+              wanted <= 0 ? "" : x.median >= wanted ? "  reached" : "  MISSED");
+  std::fflush(stdout);
+}
+
+} // namespace bench

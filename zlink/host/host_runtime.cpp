@@ -1,0 +1,178 @@
+#include "zlink/host/host_runtime.hpp"
+
+#include "zlink/execution/job_sizing.hpp"
+#include "zlink/execution/processors.hpp"
+#include "zlink/execution/system_executor.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+#include <caf/actor_system_config.hpp>
+
+namespace zlink::detail {
+
+namespace {
+
+lane_limits limits_of(const host_options& options) {
+  return {options.application_lane_records != 0 ? options.application_lane_records : defaults::application_lane_records,
+          options.application_lane_bytes != 0 ? options.application_lane_bytes : defaults::application_lane_bytes};
+}
+
+} // namespace
+
+host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
+  : system(borrowed), options(std::move(given)),
+    time(options.time ? options.time : std::make_shared<const system_clock>()),
+    random(options.random ? options.random : std::make_shared<system_random>()),
+    environment(options.environment ? options.environment : make_system_environment()),
+    operations(std::max<std::uint32_t>(options.max_operations, 1)),
+    infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
+    dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
+    outside(domain), messages(*this), activations(*this), closings(*this), spots(*this) {
+  domain.system = &system;
+  domain.time = time;
+  domain.infra = infra.get();
+  domain.dispatcher = dispatcher;
+  domain.application = limits_of(options);
+  domain.occupancy = options.owner_time_slice;
+  domain.codecs = &codecs;
+  domain.operations = &operations;
+  domain.hand_off = options.environment == nullptr;
+  waiting = std::make_unique<waiting_sends>(domain, [this](submission message) { messages.submit(std::move(message)); });
+  domain.waiting = waiting.get();
+}
+
+host_runtime::~host_runtime() = default;
+
+// -- configuration ------------------------------------------------------------------------------------------------------
+
+mesh_node& host_runtime::add_mesh(std::string name) {
+  require_configuring("meshes");
+  if (!is_valid_id(name))
+    throw configuration_error{"a mesh name takes 1 to 255 bytes of UTF-8, got \"" + name + '"'};
+  if (find_node(name) != nullptr)
+    throw configuration_error{"mesh \"" + name + "\" is declared already; a host has one node per mesh"};
+  nodes.push_back(std::make_unique<mesh_node>(std::make_unique<node_runtime>(*this, std::move(name))));
+  return *nodes.back();
+}
+
+mesh_node& host_runtime::mesh(const std::string& name) {
+  std::string known;
+  for (const auto& node : nodes) {
+    if (node->name() == name)
+      return *node;
+    known += (known.empty() ? "\"" : ", \"") + node->name() + '"';
+  }
+  throw configuration_error{"no mesh \"" + name + "\" is declared; there is " + (known.empty() ? std::string{"none"} : known)};
+}
+
+node_runtime* host_runtime::find_node(std::string_view mesh_name) noexcept {
+  for (const auto& node : nodes)
+    if (node->runtime().mesh_name() == mesh_name)
+      return &node->runtime();
+  return nullptr;
+}
+
+std::variant<node_runtime*, error> host_runtime::default_node() {
+  node_runtime* found = nullptr;
+  for (const auto& node : nodes) {
+    if (!node->runtime().has_object_role())
+      continue;
+    if (found != nullptr)
+      return error{error_kind::invalid_operation, "this host has object roles in several meshes; name one: in_mesh(name)"};
+    found = &node->runtime();
+  }
+  if (found == nullptr)
+    return error{error_kind::not_configured, "no mesh of this host has an object role; call object_client() or object_server()"};
+  return found;
+}
+
+std::variant<node_runtime*, error> host_runtime::node_for(const std::optional<std::string>& mesh) {
+  if (!mesh)
+    return default_node();
+  auto* node = find_node(*mesh);
+  if (node == nullptr || !node->has_object_role())
+    return error{error_kind::not_found, "this host has no mesh \"" + *mesh + "\" with an object role"};
+  return node;
+}
+
+void host_runtime::require_configuring(const char* what) const {
+  if (!configuring())
+    throw configuration_error{std::string{what} + " cannot be declared once the host has started"};
+}
+
+std::vector<std::string> host_runtime::collect_mistakes() const {
+  auto mistakes = packet_registration_mistakes();
+  bool objects = false;
+  for (const auto& node : nodes) {
+    node->runtime().collect_mistakes(mistakes);
+    objects = objects || node->runtime().has_object_role();
+  }
+  if (stores_off && objects)
+    mistakes.push_back("object roles need a Location Store; leave out without_stores()");
+  const placement::lease_settings lease{options.lease_renew_interval, options.lease_ttl, options.lease_renew_timeout,
+                                        options.lease_fencing_margin};
+  if (auto mistake = placement::find_mistake(lease))
+    mistakes.push_back("owner lease: " + *mistake);
+  if (options.shutdown_deadline.count() <= 0)
+    mistakes.push_back("shutdown_deadline must be positive");
+  if (options.discovery_polling_interval.count() <= 0)
+    mistakes.push_back("discovery_polling_interval must be positive");
+  if (options.owner_time_slice.count() <= 0)
+    mistakes.push_back("owner_time_slice must be positive");
+  if (options.max_operations == 0)
+    mistakes.push_back("max_operations must be at least 1");
+  if (options.route_cache_max_age.count() > 0 && options.message_follow_duration.count() > 0
+      && options.route_cache_max_age + defaults::route_cache_follow_margin > options.message_follow_duration)
+    mistakes.push_back("route_cache_max_age must be at least 5 s below message_follow_duration");
+  return mistakes;
+}
+
+// -- calls ----------------------------------------------------------------------------------------------------------------
+
+std::optional<error> host_runtime::refuse_call(bool needs_objects) {
+  switch (state.load(std::memory_order_acquire)) {
+    case host_state::preparing: return error{error_kind::not_configured, "the host has not started"};
+    case host_state::draining:
+    case host_state::stopped: return error{error_kind::shutting_down, "the host is shutting down"};
+    case host_state::error: return error{error_kind::unavailable, "the host has failed"};
+    default: break;
+  }
+  if (needs_objects && !has_objects_)
+    return error{error_kind::not_configured, "no mesh of this host has an object role; call object_client() or object_server()"};
+  return std::nullopt;
+}
+
+std::optional<error> host_runtime::refuse_arrival() const {
+  if (ending())
+    return error{error_kind::shutting_down, "the node is shutting down"};
+  return std::nullopt;
+}
+
+std::chrono::milliseconds host_runtime::default_request_timeout() {
+  if (const auto* t = current_turn())
+    if (auto* node = find_node(t->object->mesh_name()))
+      return node->settings.request_timeout;
+  return nodes.size() == 1 ? nodes.front()->runtime().settings.request_timeout : defaults::request_timeout;
+}
+
+std::chrono::milliseconds host_runtime::default_send_timeout() {
+  if (const auto* t = current_turn())
+    if (auto* node = find_node(t->object->mesh_name()))
+      return node->settings.send_timeout;
+  return nodes.size() == 1 ? nodes.front()->runtime().settings.send_timeout : defaults::send_timeout;
+}
+
+placement::owner_token host_runtime::token() const noexcept {
+  return ownership ? ownership->token().value_or(placement::owner_token{}) : placement::owner_token{};
+}
+
+host_status host_runtime::status() const {
+  host_status s;
+  s.state = state.load();
+  s.is_ready = s.state == host_state::serving;
+  s.accepting_work = s.state == host_state::serving && (!has_objects_ || domain.admits(time->now()));
+  s.spots = objects.size();
+  s.operations = outside.size();
+  return s;
+}
+
+} // namespace zlink::detail

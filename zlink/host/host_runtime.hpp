@@ -1,0 +1,131 @@
+// Everything one host is made of, wired together. Public classes hold references into it.
+#pragma once
+
+#include "zlink/codec.hpp"
+#include "zlink/execution/domain.hpp"
+#include "zlink/execution/infrastructure.hpp"
+#include "zlink/execution/job_permits.hpp"
+#include "zlink/execution/operation_limit.hpp"
+#include "zlink/execution/outside_operations.hpp"
+#include "zlink/host.hpp"
+#include "zlink/host/host_gate.hpp"
+#include "zlink/host/node_runtime.hpp"
+#include "zlink/messaging/outbound.hpp"
+#include "zlink/messaging/waiting_sends.hpp"
+#include "zlink/objects/activation.hpp"
+#include "zlink/objects/closing.hpp"
+#include "zlink/objects/object_table.hpp"
+#include "zlink/objects/user_spots.hpp"
+#include "zlink/placement/ownership.hpp"
+#include "zlink/placement/repository.hpp"
+#include "zlink/placement/sweep.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+class host_runtime {
+public:
+  host_runtime(caf::actor_system& system, host_options options);
+  ~host_runtime();
+  host_runtime(const host_runtime&) = delete;
+  host_runtime& operator=(const host_runtime&) = delete;
+
+  // -- configuration, before start -------------------------------------------------------------------------------------
+  mesh_node& add_mesh(std::string name);
+  mesh_node& mesh(const std::string& name);
+  node_runtime* find_node(std::string_view mesh_name) noexcept;
+  /// The node of a call that names no mesh: the only one with an object role; else why there is none (C-44).
+  std::variant<node_runtime*, error> default_node();
+  std::variant<node_runtime*, error> node_for(const std::optional<std::string>& mesh);
+  void require_configuring(const char* what) const;
+  bool configuring() const noexcept { return state.load() == host_state::preparing && !start_begun_; }
+
+  // -- life ------------------------------------------------------------------------------------------------------------
+  /// C-46. Begins at once; ends when the host serves, or with what `start()` throws.
+  task<void> start();
+  /// Why `start()` failed, as the exception it throws; after its task has failed.
+  std::optional<configuration_error> start_failure;
+  task<shutdown_result> shutdown();
+  /// Blocks until the infrastructure has ended; after `shutdown()`.
+  void end() noexcept;
+
+  /// The token of the lease; zero while there is none, which no record names. Inside the infrastructure unit.
+  placement::owner_token token() const noexcept;
+  /// Why a new call may not start now, or nothing (O-4, X-168, C-19). Any thread.
+  std::optional<error> refuse_call(bool needs_objects);
+  /// Why a message from another node is not taken now, or nothing (L-245).
+  std::optional<error> refuse_arrival() const;
+  bool ending() const noexcept { return state.load() >= host_state::draining; }
+  std::chrono::milliseconds default_request_timeout();
+  std::chrono::milliseconds default_send_timeout();
+  /// At run time: published inside the call (O-133).
+  void change_weight(node_runtime& node, std::uint32_t weight);
+  host_status status() const;
+
+  // -- parts, in order of construction -----------------------------------------------------------------------------------
+  caf::actor_system& system;
+  const host_options options;
+  zlink::host* handle = nullptr;
+  std::shared_ptr<host_gate> outside_users = std::make_shared<host_gate>(*this);
+  std::shared_ptr<const clock> time;
+  std::shared_ptr<random_source> random;
+  std::shared_ptr<execution_environment> environment;
+  codec_registry codecs;
+  operation_limit operations;
+  std::unique_ptr<infrastructure> infra;
+  std::shared_ptr<serial_executor> dispatcher;
+  std::shared_ptr<worker_pool> workers;
+  execution_domain domain;
+  std::unique_ptr<job_permits> permits;
+  outside_operations outside;
+  object_table objects;
+  std::unique_ptr<waiting_sends> waiting;
+  std::vector<std::unique_ptr<mesh_node>> nodes;
+
+  // Made at start.
+  std::shared_ptr<location_store> location;
+  std::shared_ptr<relocation_store> relocation;
+  bool stores_off = false;
+  std::unique_ptr<placement::repository> repository;
+  std::unique_ptr<placement::ownership> ownership;
+  std::unique_ptr<placement::sweep> sweep;
+  outbound messages;
+  activation activations;
+  closing closings;
+  user_spots spots;
+
+  std::atomic<host_state> state{host_state::preparing};
+
+private:
+  std::vector<std::string> collect_mistakes() const;
+  void make_stores();
+  task<void> start_sequence();
+  void end_start(std::optional<error> failure);
+  task<std::optional<error>> claim_nodes(steady_time until);
+  task<std::optional<error>> start_entry(node_runtime& node);
+  task<std::optional<error>> publish_nodes(placement::node_state published, steady_time until);
+  void lease_lost(const placement::owner_token& token);
+  task<void> lease_regained();
+  void sweep_idle_later();
+  task<void> shutdown_sequence();
+  task<void> close_all(steady_time deadline);
+  task<void> release_all(steady_time until);
+
+  std::shared_ptr<link_transport> make_transport(const std::string& mesh);
+
+  std::atomic<bool> start_begun_{false};
+  bool has_objects_ = false;
+  counted_ptr<operation<void>> started_;
+  std::mutex shutdown_mutex_;
+  std::vector<counted_ptr<operation<shutdown_result>>> shutdown_waiters_;
+  bool shutdown_begun_ = false;
+  std::optional<shutdown_result> shutdown_result_;
+  std::chrono::milliseconds idle_sweep_period_{0};
+};
+
+} // namespace zlink::detail

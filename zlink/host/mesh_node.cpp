@@ -1,0 +1,138 @@
+#include "zlink/mesh_node.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+namespace zlink {
+
+namespace detail {
+
+spot_factory& factory_settings::use() const {
+  if (target_ == nullptr)
+    throw configuration_error{"a factory builder is used after its registration callback has returned"};
+  return *target_;
+}
+
+void set_policy(factory_settings& settings, relocation_policy policy) {
+  auto& factory = settings.use();
+  if (factory.policy != relocation_policy::none)
+    throw configuration_error{"spot type \"" + factory.type + "\": exactly one relocation policy is required, got more than one"};
+  factory.policy = policy;
+}
+
+} // namespace detail
+
+void object_server_builder::add(std::unique_ptr<detail::spot_factory> factory) {
+  node_->require_configuring("factories");
+  auto& settings = node_->settings;
+  const std::string name = "mesh \"" + settings.mesh_name + "\": ";
+  if (factory->kind == spot_kind::entry) {
+    if (settings.entry)
+      throw configuration_error{name + "there is an Entry Spot already; a node has one at most"};
+    settings.entry = std::move(factory);
+    return;
+  }
+  if (!detail::is_valid_id(factory->type))
+    throw configuration_error{name + "a stable type takes 1 to 255 bytes of UTF-8, got \"" + factory->type + '"'};
+  if (node_->find_factory(factory->kind, factory->type) != nullptr)
+    throw configuration_error{name + to_string(factory->kind) + " spot type \"" + factory->type + "\" is registered already"};
+  settings.factories.push_back(std::move(factory));
+}
+
+mesh_node::mesh_node(std::unique_ptr<detail::node_runtime> runtime) noexcept : runtime_(std::move(runtime)) {}
+mesh_node::~mesh_node() = default;
+
+const std::string& mesh_node::name() const noexcept { return runtime_->mesh_name(); }
+std::string mesh_node::rid() const { return runtime_->rid(); }
+std::string mesh_node::entry_spot_id() const { return runtime_->published_entry_id(); }
+
+object_server_builder mesh_node::object_server() {
+  runtime_->require_configuring("the object role");
+  if (runtime_->settings.role == placement::object_role::client)
+    throw configuration_error{"mesh \"" + name() + "\": object_client() was chosen before; a node has one object role"};
+  runtime_->settings.role = placement::object_role::server;
+  return object_server_builder{*runtime_};
+}
+
+mesh_node& mesh_node::object_client() {
+  runtime_->require_configuring("the object role");
+  if (runtime_->settings.role == placement::object_role::server)
+    throw configuration_error{"mesh \"" + name() + "\": object_server() was chosen before; a node has one object role"};
+  runtime_->settings.role = placement::object_role::client;
+  return *this;
+}
+
+mesh_node& mesh_node::rid_prefix(std::string prefix) {
+  runtime_->require_configuring("rid_prefix");
+  runtime_->settings.rid_prefix = std::move(prefix);
+  return *this;
+}
+
+mesh_node& mesh_node::bind_host(std::string host) {
+  runtime_->require_configuring("bind_host");
+  runtime_->settings.bind_host = std::move(host);
+  return *this;
+}
+
+mesh_node& mesh_node::advertise_host(std::string host) {
+  runtime_->require_configuring("advertise_host");
+  runtime_->settings.advertise_host = std::move(host);
+  return *this;
+}
+
+mesh_node& mesh_node::listen_port(std::uint16_t port) {
+  runtime_->require_configuring("listen_port");
+  runtime_->settings.listen_port = port;
+  return *this;
+}
+
+mesh_node& mesh_node::placement_weight(std::uint32_t weight) {
+  if (weight > defaults::max_placement_weight)
+    throw configuration_error{"mesh \"" + name() + "\": placement_weight " + std::to_string(weight) + " is not in 0..10000"};
+  if (runtime_->host().configuring())
+    runtime_->settings.placement_weight = weight;
+  else
+    runtime_->host().change_weight(*runtime_, weight);
+  return *this;
+}
+
+mesh_node& mesh_node::spot_limit(std::uint32_t spots) {
+  runtime_->require_configuring("spot_limit");
+  runtime_->settings.spot_limit = spots;
+  return *this;
+}
+
+mesh_node& mesh_node::activation_concurrency(std::uint32_t sequences) {
+  runtime_->require_configuring("activation_concurrency");
+  runtime_->settings.activation_concurrency = sequences;
+  return *this;
+}
+
+mesh_node& mesh_node::instance_spot_idle_timeout(std::chrono::milliseconds timeout) {
+  runtime_->require_configuring("instance_spot_idle_timeout");
+  runtime_->settings.instance_idle_timeout = timeout;
+  return *this;
+}
+
+mesh_node& mesh_node::request_timeout(std::chrono::nanoseconds timeout) {
+  runtime_->require_configuring("request_timeout");
+  runtime_->settings.request_timeout = detail::check_timeout(timeout);
+  return *this;
+}
+
+mesh_node& mesh_node::send_timeout(std::chrono::nanoseconds timeout) {
+  runtime_->require_configuring("send_timeout");
+  runtime_->settings.send_timeout = detail::check_timeout(timeout);
+  return *this;
+}
+
+task<void> mesh_node::until_peers_ready(std::size_t count, std::stop_token cancel) {
+  return runtime_->links->until_ready(count, std::move(cancel));
+}
+
+void detail::add_node_handler(node_runtime& node, function_handler handler) {
+  node.require_configuring("node handlers");
+  node.handlers.add(std::move(handler));
+}
+
+} // namespace zlink

@@ -1,0 +1,180 @@
+#include "zlink/host/node_runtime.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+#include <algorithm>
+#include <set>
+#include <typeindex>
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::string_view default_rid_prefix = "node"; // C-5
+
+bool is_rid_prefix(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  });
+}
+
+placement::object_kind kind_of(spot_kind kind) noexcept {
+  return kind == spot_kind::user ? placement::object_kind::user_spot : placement::object_kind::instance_spot;
+}
+
+placement::relocation_policy published(relocation_policy policy) noexcept {
+  switch (policy) {
+    case relocation_policy::recreate: return placement::relocation_policy::recreate;
+    case relocation_policy::preserve_state: return placement::relocation_policy::preserve_state;
+    default: return placement::relocation_policy::disabled;
+  }
+}
+
+/// What is wrong with one factory's settings, each as a sentence that names it.
+void collect_factory_mistakes(const std::string& mesh, const spot_factory& factory, std::vector<std::string>& mistakes) {
+  const std::string name = "mesh \"" + mesh + "\": spot type \"" + factory.type + "\": ";
+  if (factory.policy == relocation_policy::none)
+    mistakes.push_back(name + "exactly one relocation policy is required, got none; call disable_relocation(), "
+                              "recreate_on_relocation() or preserve_state_with(adapter)");
+  if (!factory.make)
+    mistakes.push_back(name + "the class cannot be constructed from its context alone; call construct_with(function)");
+  if (factory.mode == execution_mode::per_actor && factory.policy != relocation_policy::recreate)
+    mistakes.push_back(name + "per_actor() goes with recreate_on_relocation() only, since its state is not moved");
+  if (factory.application_signaled && factory.mode != execution_mode::spot_wide)
+    mistakes.push_back(name + "application_signaled() needs a SpotWide spot; leave out per_actor()");
+  if (factory.limit > placement::slot_limit)
+    mistakes.push_back(name + "limit(" + std::to_string(factory.limit) + ") is beyond 2147483647");
+}
+
+} // namespace
+
+node_runtime::node_runtime(host_runtime& host, std::string mesh_name) : handlers(host.domain), host_(host) {
+  settings.mesh_name = std::move(mesh_name);
+}
+
+node_runtime::~node_runtime() = default;
+
+const spot_factory* node_runtime::find_factory(spot_kind kind, std::string_view type) const noexcept {
+  for (const auto& factory : settings.factories)
+    if (factory->kind == kind && factory->type == type)
+      return factory.get();
+  return nullptr;
+}
+
+void node_runtime::require_configuring(const char* what) const {
+  if (!host_.configuring())
+    throw configuration_error{"mesh \"" + mesh_name() + "\": " + what + " cannot change once the host has started"};
+}
+
+void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
+  const std::string name = "mesh \"" + mesh_name() + "\": ";
+  if (settings.rid_prefix && !is_rid_prefix(*settings.rid_prefix))
+    mistakes.push_back(name + "rid_prefix \"" + *settings.rid_prefix + "\" must be 1 to 64 of A-Z a-z 0-9 . _ -");
+  if (!is_server() && (!settings.factories.empty() || settings.entry))
+    mistakes.push_back(name + "factories and Entry Spots need object_server()");
+  if (settings.role == placement::object_role::client && !handlers.empty())
+    mistakes.push_back(name + "a node with object_client() takes no node-direct handler");
+  if (settings.placement_weight > defaults::max_placement_weight)
+    mistakes.push_back(name + "placement_weight " + std::to_string(settings.placement_weight) + " is not in 0..10000");
+  if (settings.spot_limit > placement::slot_limit)
+    mistakes.push_back(name + "spot_limit " + std::to_string(settings.spot_limit) + " is beyond 2147483647");
+  if (settings.activation_concurrency == 0)
+    mistakes.push_back(name + "activation_concurrency must be at least 1");
+  if (settings.instance_idle_timeout.count() < 0)
+    mistakes.push_back(name + "instance_spot_idle_timeout must not be negative");
+  const auto bind = settings.bind_host.value_or(host_.options.bind_host);
+  const auto advertise = settings.advertise_host.value_or(settings.bind_host ? std::string{} : host_.options.advertise_host);
+  const auto wildcard = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
+  if (wildcard(bind) && advertise.empty())
+    mistakes.push_back(name + "bind_host " + bind + " needs an advertise_host that peers can reach");
+  if (wildcard(advertise))
+    mistakes.push_back(name + "advertise_host " + advertise + " is no address that peers can reach");
+  std::set<std::type_index> user_classes;
+  std::set<std::string> user_types;
+  for (const auto& factory : settings.factories) {
+    collect_factory_mistakes(mesh_name(), *factory, mistakes);
+    if (factory->kind == spot_kind::user) {
+      user_classes.insert(factory->instance_type);
+      user_types.insert(factory->type);
+    }
+  }
+  for (const auto& factory : settings.factories)
+    if (factory->kind == spot_kind::instance
+        && (user_types.contains(factory->type) || user_classes.contains(factory->instance_type)))
+      mistakes.push_back(name + "spot type \"" + factory->type + "\": one type or class cannot be User and Instance Spot");
+  if (settings.factories.size() > placement::descriptor_record::capability_limit)
+    mistakes.push_back(name + std::to_string(settings.factories.size()) + " types are registered, 1024 at most are possible");
+}
+
+void node_runtime::fix_identity(random_source& random) {
+  const std::string prefix = settings.rid_prefix.value_or(std::string{default_rid_prefix});
+  const auto rid_bits = random.next_id();
+  const auto entry_bits = random.next_id();
+  std::lock_guard guard{mutex_};
+  identity.mesh_name = mesh_name();
+  identity.node_rid = prefix + '-' + format_uuid_v4(rid_bits);
+  do
+    identity.lifecycle.value = random.next();
+  while (!identity.lifecycle);
+  if (is_server() && settings.entry)
+    entry_id = prefix + "-entry-" + format_uuid_v4(entry_bits);
+  home.host = &host_;
+  home.mesh_name = mesh_name();
+  home.node_rid = identity.node_rid;
+  home.request_timeout = settings.request_timeout;
+  home.instance_idle_timeout = settings.instance_idle_timeout;
+  activations = std::make_unique<fair_limit>(settings.activation_concurrency);
+  identity_fixed_ = true;
+}
+
+placement::descriptor_record node_runtime::describe(placement::node_state state) const {
+  placement::descriptor_record d;
+  d.node = identity;
+  d.state = state;
+  d.role = settings.role;
+  d.endpoint = endpoint;
+  d.entry_spot_id = entry_id;
+  d.placement_weight = settings.placement_weight;
+  d.spot_limit = settings.spot_limit;
+  d.activation_limit = settings.activation_concurrency;
+  d.application_version = std::to_string(host_.options.application_version);
+  for (const auto& factory : settings.factories) {
+    placement::type_capability c;
+    c.kind = kind_of(factory->kind);
+    c.stable_type = factory->type;
+    c.policy = published(factory->policy);
+    c.has_adapter = factory->adapter != nullptr;
+    c.limit = factory->limit;
+    d.capabilities.push_back(std::move(c));
+  }
+  return d;
+}
+
+std::string node_runtime::rid() const {
+  std::lock_guard guard{mutex_};
+  return identity_fixed_ ? identity.node_rid : std::string{};
+}
+
+std::string node_runtime::published_entry_id() const {
+  std::lock_guard guard{mutex_};
+  return entry_published_ ? entry_id : std::string{};
+}
+
+void node_runtime::publish_entry() {
+  std::lock_guard guard{mutex_};
+  entry_published_ = true;
+}
+
+placement::descriptor_stamp node_runtime::stamp() const {
+  return registration->stamp().value_or(placement::descriptor_stamp{identity, {}});
+}
+
+placement::capacity_limits node_runtime::limits_for(const spot_factory& factory) const noexcept {
+  placement::capacity_limits limits;
+  limits.spots = settings.spot_limit;
+  limits.type_slots = factory.limit;
+  return limits;
+}
+
+} // namespace zlink::detail

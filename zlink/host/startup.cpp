@@ -1,0 +1,262 @@
+// The start of a host in the order of C-46, and what happens when its lease is lost and regained (S-43, S-44).
+#include "zlink/execution/job_sizing.hpp"
+#include "zlink/execution/processors.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+#include <caf/actor_system_config.hpp>
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::seconds registration_patience{10};
+
+error failure_of(placement::registration_outcome outcome, const node_runtime& node) {
+  const std::string name = "mesh \"" + node.mesh_name() + "\": ";
+  switch (outcome) {
+    case placement::registration_outcome::rid_taken:
+      return {error_kind::invalid_configuration, name + "the routing id is held by another live node"};
+    case placement::registration_outcome::entry_taken:
+      return {error_kind::already_exists, name + "the Entry Spot id is in use"};
+    default: return {error_kind::invalid_configuration, name + "registration failed: " + to_string(outcome)};
+  }
+}
+
+} // namespace
+
+void host_runtime::make_stores() {
+  if (!location || !relocation) {
+    embedded_store own{time};
+    if (!location)
+      location = own.location();
+    if (!relocation)
+      relocation = own.relocation();
+  }
+  repository = std::make_unique<placement::repository>(*infra, location, relocation);
+  const placement::lease_settings lease{options.lease_renew_interval, options.lease_ttl, options.lease_renew_timeout,
+                                        options.lease_fencing_margin};
+  placement::ownership_events events;
+  events.deadline = [this](std::optional<steady_time> until) {
+    domain.admission_deadline.store(until ? until->time_since_epoch().count() : std::numeric_limits<std::int64_t>::min(),
+                                    std::memory_order_release);
+  };
+  events.lost = [this](const placement::owner_token& token) { lease_lost(token); };
+  events.regained = [this](const placement::owner_token&) {
+    infra->post([this] { start_coroutine(lease_regained(), [](result<void>) {}); });
+  };
+  events.failed = [this](std::string) { state.store(host_state::error); };
+  ownership = std::make_unique<placement::ownership>(*infra, *repository, lease, *random, std::move(events));
+  sweep = std::make_unique<placement::sweep>(*infra, *repository, *ownership, placement::sweep_settings{},
+                                             [](const std::string&, const placement::row_record&) {});
+  placement::directory_settings discovery;
+  discovery.polling_interval = options.discovery_polling_interval;
+  discovery.lease_ttl = options.lease_ttl;
+  discovery.lease_margin = options.lease_fencing_margin;
+  discovery.failure_grace = options.store_failure_grace;
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    n.registration = std::make_unique<placement::node_registration>(*infra, *repository, *ownership);
+    n.peers_known = std::make_unique<placement::directory>(*infra, *repository, n.mesh_name(), discovery);
+    n.links = std::make_unique<mesh_links>(n, make_transport(n.mesh_name()));
+    n.peers_known->add_listener([&n](const placement::directory::snapshot_ptr& known) { n.links->follow(known); });
+    sweep->add_node(n.identity);
+  }
+}
+
+task<void> host_runtime::start() {
+  if (start_begun_.exchange(true))
+    throw configuration_error{"the host was started before"};
+  const auto mistakes = collect_mistakes();
+  if (!mistakes.empty()) {
+    start_begun_ = false;
+    throw configuration_error{mistakes};
+  }
+  const auto jobs = options.max_jobs == 0 ? std::nullopt : std::optional<std::int64_t>{options.max_jobs};
+  const auto processors
+    = effective_processors(read_processor_facts(static_cast<std::uint32_t>(
+      caf::get_or(system.config(), "scheduler.max-threads", std::size_t{0}))));
+  permits = std::make_unique<job_permits>(job_permit_count(jobs, job_profile::balanced, processors), pressure_thresholds{},
+                                          [this](bool, std::uint64_t) {
+                                            for (auto& node : nodes)
+                                              if (node->runtime().links)
+                                                for (auto& link : node->runtime().links->ready_links())
+                                                  link->set_pressure(permits->paused());
+                                          });
+  for (auto& node : nodes) {
+    node->runtime().fix_identity(*random);
+    has_objects_ = has_objects_ || node->runtime().has_object_role();
+  }
+  started_ = new_counted<operation<void>>();
+  started_->dispatcher = dispatcher;
+  auto answer = task<void>{started_};
+  infra->post([this] { start_coroutine(start_sequence(), [](result<void>) {}); });
+  return answer;
+}
+
+void host_runtime::end_start(std::optional<error> failure) {
+  if (!failure) {
+    started_->set(result<void>{});
+    return;
+  }
+  state.store(host_state::error);
+  start_failure.emplace(failure->message(), failure->kind());
+  started_->fail(std::move(*failure));
+}
+
+task<void> host_runtime::start_sequence() {
+  if (stores_off) {
+    state.store(host_state::serving);
+    end_start(std::nullopt);
+    co_return;
+  }
+  make_stores();
+  auto owning = ownership->start();
+  const auto owned = co_await std::move(owning);
+  if (owned.what == placement::ownership_start::failed) {
+    end_start(error{error_kind::invalid_configuration, "owner lease: " + owned.mistake});
+    co_return;
+  }
+  const auto until = time->now() + registration_patience;
+  const bool blocked = owned.what != placement::ownership_start::held;
+  if (!blocked) {
+    auto claiming = claim_nodes(until);
+    if (auto failed = co_await std::move(claiming)) {
+      end_start(std::move(failed));
+      co_return;
+    }
+  }
+  for (auto& node : nodes) {
+    auto entering = start_entry(node->runtime());
+    if (auto failed = co_await std::move(entering)) {
+      end_start(std::move(failed));
+      co_return;
+    }
+  }
+  try {
+    for (auto& node : nodes)
+      node->runtime().endpoint = node->runtime().links->listen();
+  } catch (const configuration_error& what) {
+    end_start(error{what.kind(), what.what()});
+    co_return;
+  }
+  for (auto& node : nodes)
+    node->runtime().peers_known->start();
+  if (!blocked) {
+    auto publishing = publish_nodes(placement::node_state::serving, until);
+    if (auto failed = co_await std::move(publishing)) {
+      end_start(std::move(failed));
+      co_return;
+    }
+  }
+  state.store(host_state::serving, std::memory_order_release);
+  sweep->start();
+  sweep_idle_later();
+  end_start(std::nullopt);
+}
+
+task<std::optional<error>> host_runtime::claim_nodes(steady_time until) {
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    auto claiming = n.registration->claim(n.identity, n.entry_id, until);
+    const auto outcome = co_await std::move(claiming);
+    if (outcome != placement::registration_outcome::done)
+      co_return failure_of(outcome, n);
+  }
+  co_return std::nullopt;
+}
+
+task<std::optional<error>> host_runtime::publish_nodes(placement::node_state published, steady_time until) {
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    auto publishing = n.registration->publish(n.describe(published), until);
+    const auto outcome = co_await std::move(publishing);
+    if (outcome != placement::registration_outcome::done)
+      co_return failure_of(outcome, n);
+    if (n.entry)
+      n.publish_entry();
+    auto refreshing = n.peers_known->refresh();
+    co_await std::move(refreshing);
+  }
+  co_return std::nullopt;
+}
+
+task<std::optional<error>> host_runtime::start_entry(node_runtime& node) {
+  if (!node.settings.entry)
+    co_return std::nullopt;
+  auto numbering = repository->next_generations();
+  const auto numbers = co_await std::move(numbering);
+  node.entry = activations.make_object(node, *node.settings.entry, node.entry_id);
+  if (numbers)
+    node.entry->set_generations(numbers->object, numbers->authority);
+  auto building = activations.build(*node.entry, node, std::nullopt);
+  const auto built = co_await std::move(building);
+  if (!built) {
+    auto why = built.error();
+    activations.discard(*node.entry, why);
+    node.entry = nullptr;
+    co_return error{error_kind::invalid_configuration, "mesh \"" + node.mesh_name() + "\": the Entry Spot failed to start: " + why.message()};
+  }
+  objects.insert(node.entry);
+  activations.open(*node.entry);
+  co_return std::nullopt;
+}
+
+// -- the lease ------------------------------------------------------------------------------------------------------------
+
+void host_runtime::lease_lost(const placement::owner_token&) {
+  messages.routes.cache.clear();
+  for (auto& object : objects.snapshot())
+    if (object->factory().kind != spot_kind::entry)
+      closings.abandon(std::move(object));
+}
+
+task<void> host_runtime::lease_regained() {
+  const auto until = time->now() + registration_patience;
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    if (n.registration->stamp()) {
+      auto again = n.registration->register_again(until);
+      co_await std::move(again);
+      continue;
+    }
+    auto claiming = n.registration->claim(n.identity, n.entry_id, until);
+    const auto claimed = co_await std::move(claiming);
+    if (claimed == placement::registration_outcome::rid_taken || claimed == placement::registration_outcome::entry_taken) {
+      state.store(host_state::error); // met only now (S-43)
+      co_return;
+    }
+    auto publishing = n.registration->publish(n.describe(placement::node_state::serving), until);
+    if (co_await std::move(publishing) == placement::registration_outcome::done && n.entry)
+      n.publish_entry();
+    auto refreshing = n.peers_known->refresh();
+    co_await std::move(refreshing);
+  }
+}
+
+void host_runtime::change_weight(node_runtime& node, std::uint32_t weight) {
+  infra->post([this, &node, weight] {
+    auto change = node.registration->change([weight](placement::descriptor_record& d) { d.placement_weight = weight; },
+                                            time->now() + registration_patience);
+    start_coroutine(std::move(change), [](result<placement::registration_outcome>) {});
+  });
+}
+
+void host_runtime::sweep_idle_later() {
+  if (idle_sweep_period_.count() == 0)
+    for (auto& node : nodes)
+      if (const auto timeout = node->runtime().settings.instance_idle_timeout; timeout.count() != 0) {
+        const auto period = std::clamp(timeout / 4, std::chrono::milliseconds{1}, std::chrono::milliseconds{1000});
+        idle_sweep_period_ = idle_sweep_period_.count() == 0 ? period : std::min(idle_sweep_period_, period);
+      }
+  if (idle_sweep_period_.count() == 0)
+    return;
+  infra->post_after(idle_sweep_period_, [this] {
+    if (ending())
+      return;
+    closings.sweep_idle();
+    sweep_idle_later();
+  });
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,55 @@
+#include "zlink/message_context.hpp"
+
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/metadata.hpp"
+
+namespace zlink {
+
+namespace {
+
+const message_metadata no_metadata{};
+
+} // namespace
+
+std::string_view message_context::mesh_name() const noexcept { return object_->mesh_name(); }
+
+std::string_view message_context::channel_name() const noexcept {
+  return record_->extra ? std::string_view{record_->extra->channel} : std::string_view{};
+}
+
+std::string_view message_context::topic() const noexcept {
+  return record_->extra ? std::string_view{record_->extra->topic} : std::string_view{};
+}
+
+std::string_view message_context::source_rid() const noexcept {
+  return record_->extra ? std::string_view{record_->extra->source_rid} : std::string_view{};
+}
+
+std::string_view message_context::packet_name() const noexcept {
+  if (auto* encoded = record_->body.get<detail::encoded_value>())
+    return encoded->packet_name;
+  const auto* packet = record_->body.packet();
+  return packet == nullptr ? std::string_view{} : packet->name;
+}
+
+std::string_view message_context::content_type() const noexcept {
+  if (auto* encoded = record_->body.get<detail::encoded_value>())
+    return encoded->content_type;
+  return record_->extra ? std::string_view{record_->extra->content_type} : std::string_view{};
+}
+
+std::optional<std::string_view> message_context::correlation_id() const noexcept {
+  if (record_->kind != detail::record_kind::request || !record_->extra || record_->extra->correlation.empty())
+    return std::nullopt;
+  return record_->extra->correlation;
+}
+
+std::string_view message_context::metadata(std::string_view key) const noexcept {
+  return metadata().get(key).value_or(std::string_view{});
+}
+
+const message_metadata& message_context::metadata() const noexcept {
+  return record_->extra ? record_->extra->metadata : no_metadata;
+}
+
+} // namespace zlink

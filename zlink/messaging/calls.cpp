@@ -1,0 +1,159 @@
+#include "zlink/calls.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/call_start.hpp"
+
+namespace zlink::detail {
+
+std::chrono::milliseconds check_timeout(std::chrono::nanoseconds timeout) {
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+  if (rounded < std::chrono::milliseconds{1} || rounded > defaults::longest_timeout)
+    throw std::invalid_argument{"a timeout of " + std::to_string(rounded.count())
+                                + " ms; it must be 1 ms to 2147483647 ms"};
+  return rounded;
+}
+
+struct message_call::options {
+  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<instance_intent> intent;
+  std::optional<std::string> mesh;
+  const char* twice = nullptr; ///< the option that was set a second time: told at the terminal (M-9)
+};
+
+message_call::message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept
+  : host_(&host), target_(target), address_(std::move(address)), record_(r) {}
+
+message_call::message_call(message_call&& other) noexcept
+  : host_(other.host_), target_(other.target_), started_(other.started_), address_(std::move(other.address_)),
+    record_(std::exchange(other.record_, nullptr)), options_(std::move(other.options_)) {}
+
+message_call& message_call::operator=(message_call&& other) noexcept {
+  if (this != &other) {
+    drop();
+    host_ = other.host_;
+    target_ = other.target_;
+    started_ = other.started_;
+    address_ = std::move(other.address_);
+    record_ = std::exchange(other.record_, nullptr);
+    options_ = std::move(other.options_);
+  }
+  return *this;
+}
+
+message_call::~message_call() { drop(); }
+
+void message_call::drop() noexcept {
+  if (record_ != nullptr)
+    free_record(std::exchange(record_, nullptr));
+}
+
+message_call::options& message_call::more() {
+  if (!options_)
+    options_ = std::make_unique<options>();
+  return *options_;
+}
+
+void message_call::add_metadata(std::string_view key, std::string_view value) {
+  if (record_ != nullptr)
+    record_->more().metadata.set(key, value);
+}
+
+void message_call::add_metadata(const message_metadata& all) {
+  for (const auto& [key, value] : all.entries())
+    add_metadata(key, value);
+}
+
+void message_call::set_timeout(std::chrono::nanoseconds limit) {
+  const auto checked = check_timeout(limit);
+  auto& o = more();
+  if (o.timeout)
+    o.twice = "timeout";
+  o.timeout = checked;
+}
+
+void message_call::set_instance_intent(std::optional<std::string> type) {
+  if (type)
+    require_valid_id("instance spot type", *type);
+  auto& o = more();
+  if (o.intent)
+    o.twice = "instance_spot";
+  o.intent = instance_intent{std::move(type), std::nullopt};
+}
+
+void message_call::set_mesh(std::string name) {
+  auto& o = more();
+  if (o.mesh)
+    o.twice = "in_mesh";
+  o.mesh = std::move(name);
+}
+
+std::optional<error> message_call::find_mistake() const {
+  if (started_)
+    return error{error_kind::invalid_operation, "this call was started before; make a new one"};
+  if (!options_)
+    return std::nullopt;
+  if (options_->twice != nullptr)
+    return error{error_kind::invalid_operation, std::string{options_->twice} + " was set twice on one call"};
+  if (target_ == call_target::spot && options_->mesh && !options_->intent)
+    return error{error_kind::invalid_operation, "in_mesh needs instance_spot: it says where a missing spot may come to life"};
+  return std::nullopt;
+}
+
+void message_call::start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel) {
+  operation->verb = target_ == call_target::spot ? "request to spot" : "request to node";
+  call_start starting{*host_, *operation, use, std::move(cancel)};
+  if (auto mistake = find_mistake(); !starting.allowed(std::move(mistake), target_ == call_target::spot))
+    return;
+  started_ = true;
+  auto* r = std::exchange(record_, nullptr);
+  const auto timeout = options_ && options_->timeout ? *options_->timeout : host_->default_request_timeout();
+  starting.enter(*r, address_, timeout);
+  const auto room_due = target_ == call_target::spot ? r->deadline
+                                                     : std::min(r->deadline, host_->time->now() + host_->default_send_timeout());
+  starting.launch(submission{r, std::move(address_), take_intent(), counted_ptr<operation_base>::share(operation.get()), room_due},
+                  target_, options_ && options_->mesh ? *options_->mesh : std::string{});
+}
+
+task<void> message_call::start_send(std::stop_token cancel) {
+  auto mistake = find_mistake();
+  // The common case: nothing wrong, the target is here and has room. No operation is made.
+  if (!mistake && target_ == call_target::spot && !cancel.stop_requested() && !host_->refuse_call(true)
+      && !host_->messages.is_resolving(address_)) {
+    std::optional<error> why;
+    const auto intent = options_ ? options_->intent : std::nullopt;
+    if (host_->messages.try_local(record_, address_, intent ? &*intent : nullptr, nullptr, why)
+        == local_verdict::admitted) {
+      record_ = nullptr;
+      started_ = true;
+      return task<void>::done();
+    }
+  }
+  auto ended = new_counted<operation<void>>();
+  ended->verb = target_ == call_target::spot ? "send to spot" : "send to node";
+  call_start starting{*host_, *ended, turn_use::submit, std::move(cancel)};
+  if (starting.allowed(std::move(mistake), target_ == call_target::spot)) {
+    started_ = true;
+    auto* r = std::exchange(record_, nullptr);
+    const auto timeout = host_->default_send_timeout();
+    starting.enter(*r, address_, timeout);
+    starting.launch(submission{r, std::move(address_), take_intent(), ended, host_->time->now() + timeout}, target_,
+                    options_ && options_->mesh ? *options_->mesh : std::string{});
+  }
+  return task<void>{std::move(ended)};
+}
+
+std::unique_ptr<instance_intent> message_call::take_intent() {
+  if (!options_ || !options_->intent)
+    return nullptr;
+  auto intent = std::make_unique<instance_intent>(std::move(*options_->intent));
+  intent->mesh = options_->mesh;
+  return intent;
+}
+
+record* make_message_record(const message& value, bool request) {
+  auto* r = make_record(request ? record_kind::request : record_kind::send);
+  r->body = value.to_payload();
+  return r;
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,51 @@
+// Questions of the layer to another node and their answers, over a link's control path (C-69, C-75, C-77).
+#pragma once
+
+#include "zlink/error.hpp"
+#include "zlink/execution/infrastructure.hpp"
+#include "zlink/identity.hpp"
+#include "zlink/packet_type.hpp"
+#include "zlink/task.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace zlink::detail {
+
+class link_session;
+
+/// On the wire: never renumbered.
+enum class control_command : std::uint16_t {
+  create_spot = 1,
+  close_spot = 2,
+  answer = 3,
+};
+
+/// Used inside the infrastructure unit.
+class control_calls {
+public:
+  explicit control_calls(infrastructure& unit) noexcept : unit_(unit) {}
+  control_calls(const control_calls&) = delete;
+  control_calls& operator=(const control_calls&) = delete;
+
+  /// Sends the question and waits until `due`. Nothing: no answer, or the link was lost; the same operation may be sent
+  /// again (C-75).
+  task<std::optional<bytes>> ask(link_session& link, control_command command, operation_id operation,
+                                       bytes body, steady_time due);
+  /// An answer arrived.
+  void answered(operation_id operation, bytes body);
+  /// Every question on that link is without answer.
+  void link_lost(link_session& link);
+
+private:
+  struct question {
+    link_session* link;
+    counted_ptr<operation<std::optional<bytes>>> ended;
+  };
+
+  infrastructure& unit_;
+  std::map<operation_id, question> open_;
+};
+
+} // namespace zlink::detail

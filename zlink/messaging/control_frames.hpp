@@ -1,0 +1,60 @@
+// The layer's own questions to another node and their answers, in the binary encoding of packets.
+#pragma once
+
+#include "zlink/identity.hpp"
+#include "zlink/packet.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+/// Frame of every question and answer: which operation it belongs to, and a packet below.
+struct control_envelope {
+  std::uint64_t operation_high = 0;
+  std::uint64_t operation_low = 0;
+  std::vector<std::byte> body;
+};
+
+/// `create_spot`: the fence of the reservation (C-69). The request's bytes stay in the store.
+struct create_question {
+  std::string id;
+  std::string type;
+  std::uint64_t reservation_high = 0;
+  std::uint64_t reservation_low = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t authority = 0;
+  std::string version;
+  std::string source_rid;
+  std::uint64_t source_lifecycle = 0;
+  std::int64_t left_ms = 0; ///< of the deadline: clocks differ
+};
+
+/// `close_spot`.
+struct close_question {
+  std::string id;
+  std::uint64_t generation = 0;
+  std::int64_t left_ms = 0;
+};
+
+/// To both; an error if `kind` is there.
+struct control_answer {
+  std::optional<std::uint8_t> kind;
+  std::string text;
+  bool closed = false;        ///< close
+  std::uint8_t state = 0;     ///< create: spot_create_state
+  std::uint64_t generation = 0;
+  std::string mesh_name;
+  std::string node_rid;
+  std::optional<std::vector<std::byte>> reply; ///< create: `join_request` form
+};
+
+ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, body)
+ZLINK_PACKET(create_question, "zlink.control.create", id, type, reservation_high, reservation_low, generation, authority,
+             version, source_rid, source_lifecycle, left_ms)
+ZLINK_PACKET(close_question, "zlink.control.close", id, generation, left_ms)
+ZLINK_PACKET(control_answer, "zlink.control.answer", kind, text, closed, state, generation, mesh_name, node_rid, reply)
+
+} // namespace zlink::detail

@@ -1,0 +1,116 @@
+// Messages that came by a link: to their Spot, their node, or back with the reason why not (M-63, M-64, X-86).
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+#include "zlink/messaging/outbound.hpp"
+#include "zlink/messaging/wire.hpp"
+
+namespace zlink::detail {
+
+unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
+                                                const std::string& source_rid) {
+  std::string id{header.target_id};
+  if (header.target == target_kind::node)
+    return [this, r, id = std::move(id), source_rid, &node] {
+      r->more().source_rid = source_rid;
+      if (id != node.identity.node_rid || node.settings.role == placement::object_role::client)
+        refuse(r, error{error_kind::not_found, "this node takes no node-direct messages"});
+      else if (auto why = host_.refuse_arrival())
+        refuse(r, std::move(*why));
+      else
+        node.handlers.accept(r, node.mesh_name());
+    };
+  if (header.target != target_kind::spot)
+    return [r] { refuse(r, error{error_kind::protocol_error, "this node does not serve that kind of target"}); };
+  std::optional<instance_intent> intent;
+  if (header.instance_intent) {
+    intent.emplace();
+    if (header.activation && !header.activation->stable_type.empty())
+      intent->type = std::string{header.activation->stable_type};
+    if (header.activation && !header.activation->mesh.empty())
+      intent->mesh = std::string{header.activation->mesh};
+  }
+  const bool fenced = header.fence.has_value();
+  return [this, r, id = std::move(id), intent = std::move(intent), fenced, &node]() mutable {
+    accept_remote(r, id, std::move(intent), fenced, node);
+  };
+}
+
+void outbound::accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
+                             node_runtime& node) {
+  if (auto why = host_.refuse_arrival()) {
+    refuse(r, std::move(*why));
+    return;
+  }
+  std::optional<error> why;
+  const auto verdict = try_local(r, id, intent ? &*intent : nullptr, nullptr, why, true);
+  switch (verdict) {
+    case local_verdict::admitted: return;
+    case local_verdict::same_gate:
+    case local_verdict::no_room:
+    case local_verdict::refused: refuse(r, std::move(*why)); return;
+    case local_verdict::closing: {
+      submission held{r, id, std::make_unique<instance_intent>(std::move(*intent)), nullptr, r->deadline};
+      if (auto object = host_.objects.find(id); object && host_.closings.hold(*object, std::move(held)))
+        return;
+      if (held.peek() != nullptr)
+        retry_later(std::move(held));
+      return;
+    }
+    case local_verdict::absent: break;
+  }
+  if (!intent) {
+    // The sender's picture is outdated, or the Spot has ended: which of the two, its own next look tells (M-82).
+    refuse(r, error{fenced ? error_kind::unavailable : error_kind::not_found, "spot \"" + id + "\" is not here"});
+    return;
+  }
+  const auto* factory = intent->type ? node.find_factory(spot_kind::instance, *intent->type) : nullptr;
+  if (factory == nullptr) {
+    refuse(r, error{error_kind::not_found, "this node does not register the instance spot type"});
+    return;
+  }
+  host_.activations.begin(node, *factory, id, r, std::nullopt);
+}
+
+void outbound::submit_to_node(submission message, std::string mesh_name) {
+  auto* node = host_.find_node(mesh_name);
+  if (node == nullptr) {
+    message.fail({error_kind::not_found, "this host has no node in mesh \"" + mesh_name + '"'});
+    return;
+  }
+  if (message.id() == node->rid()) {
+    if (node->settings.role == placement::object_role::client) {
+      message.fail({error_kind::not_found, "an object client takes no node-direct messages"});
+      return;
+    }
+    auto* r = message.take();
+    admission_notice notice{*r};
+    r->more().source_rid = node->rid();
+    node->handlers.accept(r, node->mesh_name());
+    return;
+  }
+  if (auto link = node->links->ready_link(message.id())) {
+    const std::string rid = message.id();
+    const auto due = message.room_due();
+    auto* r = message.take();
+    message_header header;
+    header.target = target_kind::node;
+    header.target_id = rid;
+    header.operation = host_.random->next_id();
+    link->send(r, header, due);
+    return;
+  }
+  if (!node->links->is_known(message.id())) {
+    message.fail({error_kind::not_found, "no node \"" + message.id() + "\" is known in mesh \"" + mesh_name + '"'});
+    return;
+  }
+  if (host_.time->now() >= message.room_due()) {
+    message.fail({error_kind::unavailable, "node \"" + message.id() + "\" did not become ready in time"});
+    return;
+  }
+  host_.infra->post_after(std::chrono::milliseconds{10}, // known and not ready: wait up to the send timeout (M-89)
+                          [this, message = std::move(message), mesh_name = std::move(mesh_name)]() mutable {
+                            submit_to_node(std::move(message), std::move(mesh_name));
+                          });
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,46 @@
+// What arrives by one link and waits for a host permit, in order.
+#pragma once
+
+#include "zlink/execution/job_permits.hpp"
+#include "zlink/execution/record.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/wire.hpp"
+#include "zlink/unique_function.hpp"
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+namespace zlink::detail {
+
+class ingress final : public limit_waiter, public std::enable_shared_from_this<ingress> {
+public:
+  /// `deliver` brings a record that holds a permit to its object; any thread, one call at a time and in order.
+  ingress(job_permits& permits, counted_ptr<link_session> link, unique_function<void(unique_function<void()>)> later);
+  ~ingress();
+
+  using job = unique_function<void()>;
+  /// Runs `deliver` now if there is a permit and nobody waits, else later in order. True: done; false: `link` gets credit
+  /// for `wire_bytes` when it has run.
+  bool take(job deliver, std::uint32_t wire_bytes);
+  /// The link is gone: what waits is still delivered, nobody is told.
+  void detach() noexcept;
+
+  void on_entered() noexcept override;
+
+private:
+  struct waiting {
+    job deliver;
+    std::uint32_t wire_bytes;
+  };
+  void drain();
+
+  job_permits& permits_;
+  unique_function<void(unique_function<void()>)> later_;
+  std::mutex mutex_;
+  counted_ptr<link_session> link_;
+  std::deque<waiting> waiting_;
+  std::shared_ptr<ingress> in_line_; ///< keeps itself alive while it stands in line
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,321 @@
+#include "zlink/messaging/mesh_links.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/control_frames.hpp"
+#include "zlink/messaging/ingress.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::uint32_t connect_timeout_ms = 5'000;
+constexpr std::uint64_t frame_limit_bytes = 64ULL * 1024 * 1024;
+
+object_role on_wire(placement::object_role role) noexcept { return static_cast<object_role>(role); }
+
+} // namespace
+
+mesh_links::mesh_links(node_runtime& node, std::shared_ptr<link_transport> transport)
+  : node_(node), transport_(std::move(transport)), replies_(std::make_shared<reply_table>()),
+    controls_(*node.host().infra) {}
+
+mesh_links::~mesh_links() { stop(); }
+
+std::string mesh_links::listen() {
+  const auto& options = node_.host().options;
+  const auto bind = node_.settings.bind_host.value_or(options.bind_host);
+  auto bound = transport_->listen(bind, node_.settings.listen_port,
+                                  [this](std::shared_ptr<link_connection> connection) { begin(std::move(connection)); });
+  if (node_.settings.advertise_host)
+    bound.host = *node_.settings.advertise_host;
+  else if (!options.advertise_host.empty() && !node_.settings.bind_host)
+    bound.host = options.advertise_host;
+  return to_string(bound);
+}
+
+link_identity mesh_links::self() const {
+  link_identity id;
+  id.mesh = node_.mesh_name();
+  id.rid = node_.identity.node_rid;
+  id.lifecycle = node_.identity.lifecycle;
+  id.role = on_wire(node_.settings.role);
+  id.frame_limit = frame_limit_bytes;
+  id.window_bytes = defaults::outbound_queue_bytes;
+  id.entry_spot_id = node_.published_entry_id();
+  return id;
+}
+
+void mesh_links::follow(const placement::directory::snapshot_ptr& known) {
+  std::vector<std::string> to_dial;
+  std::vector<counted_ptr<link_session>> gone;
+  {
+    std::lock_guard guard{mutex_};
+    if (stopped_)
+      return;
+    for (auto& [rid, p] : peers_) {
+      const auto* node = known->find(rid);
+      p.wanted = node != nullptr;
+      if (node == nullptr && p.ready)
+        gone.push_back(p.ready);
+    }
+    for (const auto& node : known->nodes()) {
+      const auto& d = *node.descriptor;
+      if (d.node.node_rid == node_.identity.node_rid)
+        continue;
+      const auto where = parse_endpoint(d.endpoint);
+      if (!where)
+        continue;
+      auto& p = peers_[d.node.node_rid];
+      p.wanted = true;
+      p.where = *where;
+      p.lifecycle = d.node.lifecycle;
+      if (!p.ready && !p.dialling && !draining_ && node_.identity.node_rid < d.node.node_rid) {
+        p.dialling = true;
+        to_dial.push_back(d.node.node_rid);
+      }
+    }
+    std::erase_if(peers_, [](const auto& entry) { return !entry.second.wanted && !entry.second.ready; });
+  }
+  for (auto& link : gone)
+    link->close("the node has left the mesh");
+  for (const auto& rid : to_dial)
+    dial(rid);
+}
+
+void mesh_links::dial(const std::string& rid) {
+  endpoint where;
+  {
+    std::lock_guard guard{mutex_};
+    where = peers_[rid].where;
+  }
+  transport_->connect(where, connect_timeout_ms, [this, rid](result<std::shared_ptr<link_connection>> outcome) {
+    dialled(rid, std::move(outcome));
+  });
+}
+
+void mesh_links::dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome) {
+  {
+    std::lock_guard guard{mutex_};
+    if (const auto i = peers_.find(rid); i != peers_.end())
+      i->second.dialling = false; // the next look of discovery dials again if need be
+  }
+  if (outcome)
+    begin(std::move(*outcome));
+}
+
+void mesh_links::begin(std::shared_ptr<link_connection> connection) {
+  link_options options;
+  options.self = self();
+  options.connection = std::move(connection);
+  options.owner = this;
+  options.infra = node_.host().infra.get();
+  options.random = node_.host().random;
+  options.codecs = &node_.host().codecs;
+  options.system = &node_.host().system;
+  options.replies = replies_;
+  auto session = link_session::make(std::move(options));
+  {
+    std::lock_guard guard{mutex_};
+    if (stopped_ || draining_) {
+      session->close("the node is shutting down");
+      return;
+    }
+    sessions_.emplace(session.get(), session);
+  }
+  session->start();
+}
+
+void mesh_links::on_hello(link_session& link, const link_identity& peer) {
+  // Discovery may show the peer a moment after its hello: the verdict is given in the unit, after a fresh look.
+  auto& host = node_.host();
+  host.infra->post([this, held = counted_ptr<link_session>::share(&link), peer]() mutable {
+    start_coroutine(judge(std::move(held), std::move(peer)), [](result<void>) {});
+  });
+}
+
+task<void> mesh_links::judge(counted_ptr<link_session> link, link_identity peer) {
+  auto known = node_.peers_known->find(peer.rid);
+  if (!known || known->descriptor->node.lifecycle != peer.lifecycle) {
+    auto refreshing = node_.peers_known->refresh();
+    co_await std::move(refreshing);
+    known = node_.peers_known->find(peer.rid);
+  }
+  if (!known)
+    link->refuse("this node is not known in the mesh");
+  else if (known->descriptor->node.lifecycle != peer.lifecycle)
+    link->refuse("another run of this node is registered");
+  else if (has_ready_link(peer.rid))
+    link->refuse("there is a link to this node already");
+  else
+    link->admit();
+}
+
+bool mesh_links::has_ready_link(std::string_view rid) const {
+  std::lock_guard guard{mutex_};
+  const auto i = peers_.find(rid);
+  return i != peers_.end() && i->second.ready;
+}
+
+void mesh_links::on_ready(link_session& link) {
+  auto& host = node_.host();
+  counted_ptr<link_session> extra;
+  {
+    std::lock_guard guard{mutex_};
+    auto& p = peers_[link.peer().rid];
+    if (p.ready) {
+      extra = counted_ptr<link_session>::share(&link); // both sides dialled: the first ready one stays
+    } else {
+      p.ready = counted_ptr<link_session>::share(&link);
+      p.wanted = true;
+      p.inbound = std::make_shared<ingress>(*host.permits, p.ready,
+                                            [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
+    }
+  }
+  if (extra)
+    extra->close("there is a link to this node already");
+  else
+    link.set_pressure(host.permits->paused());
+  tell_waiters();
+}
+
+bool mesh_links::on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) {
+  std::shared_ptr<ingress> inbound;
+  {
+    std::lock_guard guard{mutex_};
+    const auto i = peers_.find(link.peer().rid);
+    if (i != peers_.end() && i->second.ready.get() == &link)
+      inbound = i->second.inbound;
+  }
+  if (!inbound) {
+    refuse(r, error{error_kind::unavailable, "the link is ending"});
+    return true;
+  }
+  r->more().correlation = format_uuid_v4(header.operation);
+  auto deliver = node_.host().messages.make_delivery(r, header, node_, link.peer().rid);
+  return inbound->take(std::move(deliver), wire_bytes);
+}
+
+void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view payload) {
+  control_envelope envelope;
+  try {
+    envelope = decode<control_envelope>(payload);
+  } catch (const decode_error& what) {
+    on_undecodable(link, what.what());
+    return;
+  }
+  node_.host().infra->post([this, held = counted_ptr<link_session>::share(&link), command,
+                            envelope = std::move(envelope)]() mutable {
+    const operation_id operation{envelope.operation_high, envelope.operation_low};
+    if (command == static_cast<std::uint16_t>(control_command::answer))
+      controls_.answered(operation, std::move(envelope.body));
+    else
+      start_coroutine(node_.host().spots.serve(node_, std::move(held), command, operation, std::move(envelope.body)),
+                      [](result<void>) {});
+  });
+}
+
+void mesh_links::on_undecodable(link_session&, const std::string&) {
+  node_.host().domain.counters.drop(drop_reason::undecodable);
+}
+
+void mesh_links::on_down(link_session& link, const std::string&) {
+  auto& host = node_.host();
+  counted_ptr<link_session> held;
+  std::shared_ptr<ingress> inbound;
+  {
+    std::lock_guard guard{mutex_};
+    const auto i = sessions_.find(&link);
+    if (i != sessions_.end()) {
+      held = std::move(i->second);
+      sessions_.erase(i);
+    }
+    if (const auto p = peers_.find(link.peer().rid); p != peers_.end() && p->second.ready.get() == &link) {
+      p->second.ready = nullptr;
+      inbound = std::move(p->second.inbound);
+    }
+  }
+  if (inbound)
+    inbound->detach();
+  host.infra->post([this, held] {
+    controls_.link_lost(*held);
+    if (!node_.host().ending())
+      follow(node_.peers_known->snapshot());
+  });
+}
+
+counted_ptr<link_session> mesh_links::ready_link(std::string_view rid) const {
+  std::lock_guard guard{mutex_};
+  const auto i = peers_.find(rid);
+  return i == peers_.end() ? counted_ptr<link_session>{} : i->second.ready;
+}
+
+std::vector<counted_ptr<link_session>> mesh_links::ready_links() const {
+  std::vector<counted_ptr<link_session>> all;
+  std::lock_guard guard{mutex_};
+  for (const auto& [rid, p] : peers_)
+    if (p.ready)
+      all.push_back(p.ready);
+  return all;
+}
+
+bool mesh_links::is_known(std::string_view rid) const {
+  std::lock_guard guard{mutex_};
+  const auto i = peers_.find(rid);
+  return i != peers_.end() && (i->second.wanted || i->second.ready);
+}
+
+std::size_t mesh_links::ready_count() const { return ready_links().size(); }
+
+task<void> mesh_links::until_ready(std::size_t count, std::stop_token) {
+  auto ended = new_counted<operation<void>>();
+  ended->dispatcher = node_.host().dispatcher;
+  if (const auto* t = current_turn())
+    ended->owner = t->object;
+  {
+    std::lock_guard guard{mutex_};
+    waiters_.push_back({count, ended});
+  }
+  tell_waiters();
+  return task<void>{std::move(ended)};
+}
+
+void mesh_links::tell_waiters() {
+  const auto ready = ready_count();
+  std::vector<counted_ptr<operation<void>>> told;
+  {
+    std::lock_guard guard{mutex_};
+    std::erase_if(waiters_, [&](waiter& w) {
+      if (w.count > ready)
+        return false;
+      told.push_back(std::move(w.ended));
+      return true;
+    });
+  }
+  for (auto& operation : told)
+    operation->set(result<void>{});
+}
+
+void mesh_links::drain() {
+  std::lock_guard guard{mutex_};
+  draining_ = true;
+}
+
+void mesh_links::stop() {
+  std::vector<counted_ptr<link_session>> all;
+  std::vector<waiter> waiting;
+  {
+    std::lock_guard guard{mutex_};
+    if (std::exchange(stopped_, true))
+      return;
+    for (auto& [raw, session] : sessions_)
+      all.push_back(session);
+    waiting = std::move(waiters_);
+  }
+  for (auto& session : all)
+    session->close("the node is shutting down");
+  transport_->stop();
+  for (auto& w : waiting)
+    w.ended->fail({error_kind::shutting_down, "the host is shutting down"});
+}
+
+} // namespace zlink::detail

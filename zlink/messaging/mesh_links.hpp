@@ -1,0 +1,94 @@
+// The links of one mesh node: who is dialled, who is admitted, which link to a peer counts (S-57 to S-61).
+#pragma once
+
+#include "zlink/link.hpp"
+#include "zlink/messaging/control_calls.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/placement/directory.hpp"
+#include "zlink/task.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace zlink::detail {
+
+class ingress;
+class node_runtime;
+
+class mesh_links final : public link_owner {
+public:
+  mesh_links(node_runtime& node, std::shared_ptr<link_transport> transport);
+  ~mesh_links();
+  mesh_links(const mesh_links&) = delete;
+  mesh_links& operator=(const mesh_links&) = delete;
+
+  /// Binds the listener; the advertised endpoint as text. Throws `configuration_error`.
+  std::string listen();
+  /// The nodes that discovery knows now: links to those that are gone are closed, missing ones are dialled by the side with
+  /// the smaller RID (S-57, S-60). Inside the infrastructure unit.
+  void follow(const placement::directory::snapshot_ptr& known);
+  /// The one ready link to that peer, or null. Any thread.
+  counted_ptr<link_session> ready_link(std::string_view rid) const;
+  std::vector<counted_ptr<link_session>> ready_links() const;
+  /// True if discovery names that node now, ready or not. Any thread.
+  bool is_known(std::string_view rid) const;
+  std::size_t ready_count() const;
+  /// Ends when at least `count` peers are ready.
+  task<void> until_ready(std::size_t count, std::stop_token cancel);
+  /// No new admission; links stay until `stop()` (L-246).
+  void drain();
+  /// Closes every link and the transport. Not inside the infrastructure unit.
+  void stop();
+
+  control_calls& controls() noexcept { return controls_; }
+  node_runtime& node() const noexcept { return node_; }
+
+  void on_hello(link_session& link, const link_identity& peer) override;
+  void on_ready(link_session& link) override;
+  bool on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) override;
+  void on_control(link_session& link, std::uint16_t command, byte_view payload) override;
+  void on_peer_pressure(link_session&, bool) override {}
+  void on_undecodable(link_session& link, const std::string& why) override;
+  void on_down(link_session& link, const std::string& reason) override;
+
+private:
+  struct peer {
+    counted_ptr<link_session> ready;
+    bool wanted = false;  ///< discovery names it: a connect intent (S-60)
+    bool dialling = false;
+    endpoint where;
+    lifecycle_generation lifecycle;
+    std::shared_ptr<ingress> inbound;
+  };
+  struct waiter {
+    std::size_t count;
+    counted_ptr<operation<void>> ended;
+  };
+
+  void dial(const std::string& rid);
+  void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);
+  void begin(std::shared_ptr<link_connection> connection);
+  task<void> judge(counted_ptr<link_session> link, link_identity peer);
+  bool has_ready_link(std::string_view rid) const;
+  void tell_waiters();
+  link_identity self() const;
+
+  node_runtime& node_;
+  std::shared_ptr<link_transport> transport_;
+  std::shared_ptr<reply_table> replies_;
+  control_calls controls_;
+  mutable std::mutex mutex_;
+  std::map<std::string, peer, std::less<>> peers_;
+  std::unordered_map<link_session*, counted_ptr<link_session>> sessions_;
+  std::vector<waiter> waiters_;
+  bool draining_ = false;
+  bool stopped_ = false;
+};
+
+} // namespace zlink::detail

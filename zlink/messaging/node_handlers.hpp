@@ -1,0 +1,92 @@
+// Handlers of node-direct messages: a table per node, a fresh scope and gate per dispatch, starts in acceptance order.
+#pragma once
+
+#include "zlink/execution/execution_object.hpp"
+#include "zlink/objects/handler_table.hpp"
+#include "zlink/unique_function.hpp"
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zlink::detail {
+
+/// One registered function.
+struct function_handler {
+  const packet_type* packet = nullptr;
+  std::string packet_name;
+  bool replies = false;
+  /// Inside a turn. Null: ended, and for a request the record's body is the reply. Called from many turns at once.
+  unique_function<handler_run*(execution_object& object, record* r)> invoke;
+};
+
+class node_handlers {
+public:
+  explicit node_handlers(execution_domain& domain) noexcept : domain_(domain) {}
+  ~node_handlers();
+  node_handlers(const node_handlers&) = delete;
+  node_handlers& operator=(const node_handlers&) = delete;
+
+  /// Before start. Throws `configuration_error` for a key that is there (M-50).
+  void add(function_handler handler);
+  bool empty() const noexcept { return entries_.empty(); }
+  const std::vector<std::unique_ptr<function_handler>>& entries() const noexcept { return entries_; }
+
+  /// Takes a send or request for this node. Any thread.
+  void accept(record* r, std::string_view mesh_name);
+
+private:
+  class dispatch_object;
+  friend class dispatch_object;
+
+  function_handler* find(payload& body, bool replies) noexcept;
+  /// The front dispatch has begun: the next may.
+  void begun();
+
+  execution_domain& domain_;
+  std::vector<std::unique_ptr<function_handler>> entries_;
+  std::mutex mutex_;
+  std::deque<std::pair<record*, std::string>> waiting_;
+  bool starting_ = false;
+};
+
+template <class R, class Make>
+handler_run* start_run(execution_object& object, record* r, Make make);
+
+/// Makes an entry from `R f(const T&, const message_context&)`, R nothing, a packet, or a task of either.
+template <class F>
+function_handler make_function_handler(F function, std::string packet_name) {
+  using shape = member_shape<decltype(&F::operator())>;
+  static_assert(shape::known, "a node handler is a lambda with one signature, not a template");
+  using message_type = std::remove_cvref_t<typename shape::first>;
+  static_assert(packet<message_type>, "a handler's message needs a ZLINK_PACKET line");
+  static_assert(shape::template takes<const message_type&, const message_context&>,
+                "a node handler takes (const message&, const zlink::message_context&)");
+  using reply = typename task_value<typename shape::result>::type;
+  static_assert(std::is_void_v<reply> || packet<reply>, "a handler returns nothing or a packet, or a task of either");
+  const auto& type = packet_type_of<message_type>();
+  function_handler made{&type, packet_name.empty() ? std::string{type.name} : std::move(packet_name),
+                        !std::is_void_v<reply>, {}};
+  made.invoke = [function = std::move(function)](execution_object& object, record* r) mutable -> handler_run* {
+    auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
+    if constexpr (task_value<typename shape::result>::is_task) {
+      return start_run<reply>(object, r, [&](handler_run& run) { return function(served, run.context()); });
+    } else {
+      const message_context context{&object, r};
+      if constexpr (std::is_void_v<reply>) {
+        function(served, context);
+        r->body.reset();
+      } else {
+        auto answer = function(served, context);
+        r->body.template emplace<reply>(std::move(answer));
+      }
+      return nullptr;
+    }
+  };
+  return made;
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,312 @@
+#include "zlink/objects/activation.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/body_codec.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/objects/first_message.hpp"
+#include "zlink/placement/digest.hpp"
+#include "zlink/placement/pause.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::hours root_retention{24}; // S-125
+
+error store_failed(const std::string& what) {
+  return {error_kind::internal_failure, what + ": the store did not carry it out"};
+}
+
+std::string reference_of(unique_id id) { return "root/" + format_uuid_v4(id); }
+
+/// Waits in the line of a bound inside the infrastructure unit.
+class permit_waiter final : public limit_waiter {
+public:
+  explicit permit_waiter(infrastructure& unit) : entered_(new_counted<operation<void>>()) {
+    entered_->dispatcher = unit.unit();
+  }
+  void on_entered() noexcept override { entered_->set(result<void>{}); }
+  task<void> entered() { return task<void>{entered_}; }
+
+private:
+  counted_ptr<operation<void>> entered_;
+};
+
+} // namespace
+
+/// One first activation, from its first message to Ready.
+struct activation::attempt {
+  counted_ptr<spot_object> object;
+  node_runtime& node;
+  record* first; ///< in the object's lane; not run before the lane opens
+  steady_time due;
+  placement::observed_object seen;
+  placement::recovery_root root;
+  unique_id reservation;
+  bool root_stored = false;
+  bool reserved = false;
+};
+
+counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_factory& factory, std::string id) {
+  return new_counted<spot_object>(node.home, *this, host_.domain, new_counted<gate>(host_.domain), factory,
+                                  std::move(id));
+}
+
+void activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+                       std::optional<placement::observed_object> seen) {
+  auto object = make_object(node, factory, id);
+  if (!host_.objects.insert(object, first)) {
+    // Somebody was faster: the message belongs behind those of the other object.
+    host_.messages.submit(submission{first, id, std::make_unique<instance_intent>(instance_intent{factory.type, {}}),
+                                     nullptr, host_.time->now() + node.settings.request_timeout});
+    return;
+  }
+  host_.infra->post([this, object, &node, first, seen = std::move(seen)]() mutable {
+    start_coroutine(run(std::move(object), &node, first, std::move(seen)), [](result<void>) {});
+  });
+}
+
+task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, record* first,
+                           std::optional<placement::observed_object> seen) {
+  const auto limit = std::chrono::milliseconds{node->settings.request_timeout};
+  attempt a{std::move(object), *node, first, host_.time->now() + limit, {}, {}, host_.random->next_id(), false, false};
+  if (seen) {
+    a.seen = std::move(*seen);
+  } else {
+    auto reading = host_.repository->read_spot(a.object->id());
+    auto outcome = co_await std::move(reading);
+    const auto* found = placement::seen_in(outcome);
+    if (found == nullptr) {
+      discard(*a.object, {error_kind::internal_failure, "the store does not tell who owns the id"});
+      co_return;
+    }
+    a.seen = *found;
+  }
+  auto preparing = prepare(a);
+  auto failed = co_await std::move(preparing);
+  if (!failed) {
+    activated.fetch_add(1, std::memory_order_relaxed);
+    a.object->watch_first_record();
+    open(*a.object);
+    co_return;
+  }
+  if (a.reserved) {
+    auto aborting = abort(a);
+    co_await std::move(aborting);
+  }
+  if (a.root_stored)
+    host_.repository->forget_payload(a.root.reference);
+  discard(*a.object, std::move(*failed));
+}
+
+task<std::optional<error>> activation::prepare(attempt& a) {
+  if (a.seen.record) // somebody else's: the loser creates nothing and forwards nothing (C-100)
+    co_return error{error_kind::unavailable, "another activation of \"" + a.object->id() + "\" came first"};
+  auto preserving = preserve_first(a);
+  if (auto failed = co_await std::move(preserving))
+    co_return failed;
+  auto reserving = reserve(a);
+  if (auto failed = co_await std::move(reserving))
+    co_return failed;
+  auto building = build(*a.object, a.node, std::nullopt);
+  auto built = co_await std::move(building);
+  if (!built)
+    co_return built.error();
+  auto committing = commit(a);
+  co_return co_await std::move(committing);
+}
+
+task<std::optional<error>> activation::preserve_first(attempt& a) {
+  bytes envelope;
+  try {
+    body_encoder encoder{a.first->body, host_.codecs, &host_.system};
+    first_message root;
+    encoder.encode(root.data);
+    root.spot_id = a.object->id();
+    root.stable_type = a.object->factory().type;
+    const auto operation = host_.random->next_id();
+    root.operation_high = operation.high;
+    root.operation_low = operation.low;
+    root.request = a.first->kind == record_kind::request;
+    root.packet_name = encoder.packet_name();
+    root.content_type = encoder.content_type();
+    if (a.first->extra) {
+      const auto metadata = a.first->extra->metadata.encoded();
+      root.metadata.assign(metadata.begin(), metadata.end());
+    }
+    envelope = encode(root);
+  } catch (const std::invalid_argument& what) {
+    co_return error{error_kind::protocol_error, what.what()};
+  }
+  std::string blob(reinterpret_cast<const char*>(envelope.data()), envelope.size());
+  a.root.reference = reference_of(host_.random->next_id());
+  a.root.digest = placement::sha256(blob);
+  a.root.size = blob.size();
+  auto storing = host_.repository->store_payload(a.root.reference, std::move(blob), root_retention);
+  a.root_stored = co_await std::move(storing);
+  if (!a.root_stored)
+    co_return store_failed("preserving the first message");
+  co_return std::nullopt;
+}
+
+task<std::optional<error>> activation::reserve(attempt& a) {
+  for (;;) {
+    if (!host_.ownership->held())
+      co_return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
+    auto numbering = host_.repository->next_generations();
+    const auto numbers = co_await std::move(numbering);
+    if (!numbers)
+      co_return store_failed("issuing a generation");
+    placement::reserve_request wish;
+    wish.kind = placement::object_kind::instance_spot;
+    wish.id = a.object->id();
+    wish.stable_type = a.object->factory().type;
+    wish.reservation = a.reservation;
+    wish.generation = numbers->object;
+    wish.authority = numbers->authority;
+    wish.target_owner = host_.token();
+    wish.target = a.node.stamp();
+    wish.limits = a.node.limits_for(a.object->factory());
+    wish.content = a.root;
+    auto decided = placement::reserve(a.seen, wish);
+    auto* step = std::get_if<placement::fragment>(&decided);
+    if (step == nullptr)
+      co_return error{error_kind::unavailable, "the id \"" + a.object->id() + "\" was taken meanwhile"};
+    auto row = step->mutations.front().put;
+    auto applying = host_.repository->apply(std::move(*step));
+    const auto applied = co_await std::move(applying);
+    switch (applied.what) {
+      case placement::fragment_outcome::applied: {
+        a.reserved = true;
+        a.object->set_generations(numbers->object, numbers->authority);
+        auto decoded = placement::decode<placement::object_record>(*row);
+        a.seen.record = std::move(std::get<placement::object_record>(decoded));
+        a.seen.version = applied.row_version;
+        co_return std::nullopt;
+      }
+      case placement::fragment_outcome::no_capacity:
+        co_return error{error_kind::unavailable, "no capacity for another spot of type \"" + wish.stable_type + '"'};
+      case placement::fragment_outcome::conflict: {
+        auto reading = host_.repository->read_spot(a.object->id());
+        auto outcome = co_await std::move(reading);
+        const auto* found = placement::seen_in(outcome);
+        if (found == nullptr)
+          co_return store_failed("reserving the id");
+        a.seen = *found;
+        if (a.seen.record)
+          co_return error{error_kind::unavailable, "another activation of \"" + wish.id + "\" came first"};
+        if (!may_retry(a.due))
+          co_return error{error_kind::deadline_exceeded, "the id could not be reserved in time"};
+        auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+        co_await std::move(pausing);
+        break;
+      }
+      default: co_return store_failed("reserving the id");
+    }
+  }
+}
+
+task<std::optional<error>> activation::commit(attempt& a) {
+  placement::reservation_end end;
+  end.id = a.object->id();
+  end.reservation = a.reservation;
+  end.target_owner = host_.token();
+  end.target = a.node.stamp();
+  auto decided = placement::commit(a.seen, end, std::nullopt);
+  auto* step = std::get_if<placement::fragment>(&decided);
+  if (step == nullptr)
+    co_return error{error_kind::unavailable, "the reservation was lost"};
+  auto row = step->mutations.front().put;
+  auto applying = host_.repository->apply(std::move(*step));
+  const auto applied = co_await std::move(applying);
+  if (applied.what == placement::fragment_outcome::applied) {
+    auto decoded = placement::decode<placement::object_record>(*row);
+    a.seen.record = std::move(std::get<placement::object_record>(decoded));
+    a.seen.version = applied.row_version;
+    co_return std::nullopt;
+  }
+  if (applied.what == placement::fragment_outcome::conflict)
+    co_return error{error_kind::unavailable, "the reservation was lost"};
+  co_return store_failed("publishing the spot");
+}
+
+task<void> activation::abort(attempt& a) {
+  placement::reservation_end end;
+  end.id = a.object->id();
+  end.reservation = a.reservation;
+  end.target_owner = host_.token();
+  end.target = a.node.stamp();
+  auto decided = placement::abort(a.seen, end);
+  if (auto* step = std::get_if<placement::fragment>(&decided)) {
+    auto applying = host_.repository->apply(std::move(*step));
+    co_await std::move(applying);
+  }
+}
+
+task<result<spot_create_response>> activation::build(spot_object& object, node_runtime& node,
+                                                     std::optional<message> request) {
+  permit_waiter waiter{*host_.infra};
+  if (!node.activations->enter(waiter)) {
+    auto entering = waiter.entered();
+    co_await std::move(entering);
+  }
+  auto building = run_build_step(object, *host_.infra, std::move(request));
+  auto outcome = co_await std::move(building);
+  node.activations->leave();
+  co_return outcome;
+}
+
+bool activation::may_retry(steady_time due) const { return host_.time->now() < due; }
+
+void activation::open(spot_object& object) {
+  object.submit_step(std::make_unique<turn_step>([](execution_object& target) {
+    static_cast<spot_object&>(target).note_work();
+    target.application_word().clear(admission_word::staging_bit);
+    target.set_open(true);
+  }));
+}
+
+void activation::discard(spot_object& object, error why) {
+  object.application_word().set(admission_word::sealed_bit);
+  host_.waiting->sealed(object);
+  object.submit_step(std::make_unique<turn_step>([this, why = std::move(why)](execution_object& target) {
+    auto& spot = static_cast<spot_object&>(target);
+    spot.refuse_waiting(why);
+    spot.home().fail_operations(spot, why);
+    spot.dispose();
+    host_.objects.erase(spot);
+  }));
+}
+
+void activation::spot_quiet(spot_object& object) noexcept { host_.closings.quiet(object); }
+
+void activation::first_record_ended(spot_object& object) noexcept {
+  host_.infra->post([this, held = counted_ptr<spot_object>::share(&object)]() mutable {
+    start_coroutine(retire_root(std::move(held)), [](result<void>) {});
+  });
+}
+
+task<void> activation::retire_root(counted_ptr<spot_object> object) {
+  for (;;) {
+    auto reading = host_.repository->read_spot(object->id());
+    auto outcome = co_await std::move(reading);
+    const auto* seen = placement::seen_in(outcome);
+    const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
+    if (row == nullptr || !row->root || row->generation != object->generation())
+      co_return;
+    const auto reference = row->root->reference;
+    placement::owned_object owned{placement::object_kind::instance_spot, object->id(), host_.token()};
+    auto decided = placement::retire_root(*seen, owned);
+    auto* step = std::get_if<placement::fragment>(&decided);
+    if (step == nullptr)
+      co_return;
+    auto applying = host_.repository->apply(std::move(*step));
+    const auto applied = co_await std::move(applying);
+    if (applied.what == placement::fragment_outcome::applied)
+      host_.repository->forget_payload(reference);
+    if (applied.what != placement::fragment_outcome::conflict)
+      co_return;
+  }
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,60 @@
+// An Instance Spot comes to life on its first message: preserve it, reserve the id, build the instance behind a barrier,
+// publish Ready, open (C-89 to C-106).
+#pragma once
+
+#include "zlink/objects/spot_object.hpp"
+#include "zlink/placement/records.hpp"
+#include "zlink/placement/transitions.hpp"
+#include "zlink/task.hpp"
+
+#include <optional>
+#include <string>
+
+namespace zlink::detail {
+
+class host_runtime;
+class node_runtime;
+
+class activation final : public spot_observer {
+public:
+  explicit activation(host_runtime& host) noexcept : host_(host) {}
+  activation(const activation&) = delete;
+  activation& operator=(const activation&) = delete;
+
+  /// `first` becomes record 1 of a new Spot on this node. If the id came to be here meanwhile, it goes to that object.
+  /// `seen`: what the store showed just now, if it was read. Any thread.
+  void begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+             std::optional<placement::observed_object> seen);
+
+  /// A staging object, not yet in the table.
+  counted_ptr<spot_object> make_object(node_runtime& node, const spot_factory& factory, std::string id);
+  /// Ends a staging object that never became Ready: everything that waited gets `why`.
+  void discard(spot_object& object, error why);
+  /// Ready: messages run. Inside the infrastructure unit.
+  void open(spot_object& object);
+  /// Factory, configure, on_initialize (and on_create between them for a User Spot) inside the object's lifecycle lane,
+  /// holding one of the node's activation permits (C-42).
+  task<result<spot_create_response>> build(spot_object& object, node_runtime& node, std::optional<message> request);
+  /// Retries that a Conflict asks for are paced and end here (S-73).
+  bool may_retry(steady_time due) const;
+
+  void spot_quiet(spot_object& object) noexcept override;
+  void first_record_ended(spot_object& object) noexcept override;
+
+  std::atomic<std::uint64_t> activated{0}; ///< first activations that became Ready
+
+private:
+  struct attempt;
+  task<std::optional<error>> prepare(attempt& a);
+  task<std::optional<error>> preserve_first(attempt& a);
+  task<std::optional<error>> reserve(attempt& a);
+  task<std::optional<error>> commit(attempt& a);
+  task<void> abort(attempt& a);
+  task<void> run(counted_ptr<spot_object> object, node_runtime* node, record* first,
+                 std::optional<placement::observed_object> seen);
+  task<void> retire_root(counted_ptr<spot_object> object);
+
+  host_runtime& host_;
+};
+
+} // namespace zlink::detail

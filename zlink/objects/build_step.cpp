@@ -1,0 +1,83 @@
+#include "zlink/objects/build_step.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+error error_of(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& what) {
+    return {error_kind::internal_failure, what.what()};
+  } catch (...) {
+    return {error_kind::internal_failure, "an exception that is no std::exception"};
+  }
+}
+
+class build_step final : public lifecycle_step {
+public:
+  build_step(std::optional<message> request, counted_ptr<operation<result<spot_create_response>>> ended)
+    : request_(std::move(request)), ended_(std::move(ended)) {}
+
+  task<void> run(execution_object& object) override {
+    auto& spot = static_cast<spot_object&>(object);
+    spot.construct();
+    return request_ ? create(spot) : spot.application()->on_initialize();
+  }
+  void ended(execution_object&, std::exception_ptr failure) noexcept override {
+    if (failure)
+      ended_->set(result<result<spot_create_response>>{result<spot_create_response>{error_of(failure)}});
+    else
+      ended_->set(result<result<spot_create_response>>{result<spot_create_response>{std::move(response_)}});
+  }
+
+private:
+  task<void> create(spot_object& spot) {
+    auto& application = static_cast<user_spot_application&>(*spot.application());
+    response_ = co_await application.on_create(*request_);
+    if (response_.accepted)
+      co_await application.on_initialize();
+  }
+
+  std::optional<message> request_;
+  spot_create_response response_;
+  counted_ptr<operation<result<spot_create_response>>> ended_;
+};
+
+class closing_step final : public lifecycle_step {
+public:
+  closing_step(spot_closing_context context, std::stop_token cleanup, counted_ptr<operation<bool>> ended)
+    : context_(context), cleanup_(std::move(cleanup)), ended_(std::move(ended)) {}
+
+  task<void> run(execution_object& object) override {
+    return static_cast<spot_object&>(object).application()->on_closing(context_, cleanup_);
+  }
+  void ended(execution_object&, std::exception_ptr failure) noexcept override {
+    ended_->set(result<bool>{failure == nullptr});
+  }
+
+private:
+  spot_closing_context context_;
+  std::stop_token cleanup_;
+  counted_ptr<operation<bool>> ended_;
+};
+
+} // namespace
+
+task<result<spot_create_response>> run_build_step(spot_object& object, infrastructure& unit,
+                                                  std::optional<message> request) {
+  auto ended = new_counted<operation<result<spot_create_response>>>();
+  ended->dispatcher = unit.unit();
+  object.submit_step(std::make_unique<build_step>(std::move(request), ended));
+  return task<result<spot_create_response>>{std::move(ended)};
+}
+
+task<bool> run_closing_step(spot_object& object, infrastructure& unit, spot_closing_context context,
+                            std::stop_token cleanup) {
+  auto ended = new_counted<operation<bool>>();
+  ended->dispatcher = unit.unit();
+  object.submit_step(std::make_unique<closing_step>(context, std::move(cleanup), ended));
+  return task<bool>{std::move(ended)};
+}
+
+} // namespace zlink::detail

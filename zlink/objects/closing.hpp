@@ -1,0 +1,65 @@
+// How a Spot ends: check, seal, let accepted work finish, OnClosing, release (C-107 to C-120).
+#pragma once
+
+#include "zlink/objects/spot_object.hpp"
+#include "zlink/placement/records.hpp"
+#include "zlink/task.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace zlink::detail {
+
+class host_runtime;
+class submission;
+
+class closing {
+public:
+  explicit closing(host_runtime& host) noexcept : host_(host) {}
+  closing(const closing&) = delete;
+  closing& operator=(const closing&) = delete;
+
+  /// Closes this incarnation. The task of a caller outside of the Spot ends when everything is released; that of a turn
+  /// of the Spot itself at the seal (C-115). Any thread. `deadline`: of the closing.
+  task<bool> close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline, bool from_own_turn);
+  /// The object has become quiet while it was closing, or was looked at for eviction.
+  void quiet(spot_object& object) noexcept;
+  /// A message with intent for an object that is closing: runs on the next incarnation (C-117). False: not closing.
+  bool hold(spot_object& object, submission message);
+  /// One bounded sweep for idle Instance Spots (C-108); inside the infrastructure unit.
+  void sweep_idle();
+  /// The host lost the token that this object is bound to: gone without OnClosing (S-44).
+  void abandon(counted_ptr<spot_object> object);
+  /// Objects that are closing now.
+  std::size_t under_way() const;
+
+  std::atomic<std::uint64_t> failed_callbacks{0}; ///< on_closing calls that threw (L-243)
+
+private:
+  struct state;
+  std::shared_ptr<state> find(spot_object& object) const;
+  bool holds_messages(const state& closing) const;
+  bool is_idle(spot_object& spot) const;
+  static placement::object_kind kind_of(const spot_object& object) noexcept;
+
+  task<void> run(std::shared_ptr<state> closing);
+  task<bool> decide(std::shared_ptr<state> closing);
+  task<bool> mark(spot_object& object);
+  void enforce_deadline(std::shared_ptr<state> closing);
+  task<void> finish(std::shared_ptr<state> closing);
+  task<void> release(std::shared_ptr<state> closing);
+  task<bool> reincarnate(std::shared_ptr<state> closing);
+  task<void> remove_row(std::string id, placement::object_kind kind, object_generation generation);
+
+  host_runtime& host_;
+  mutable std::mutex mutex_;
+  std::unordered_map<spot_object*, std::shared_ptr<state>> closing_;
+  std::vector<counted_ptr<spot_object>> sweep_; ///< what the sweep under way has not looked at yet
+  std::size_t sweep_position_ = 0;
+};
+
+} // namespace zlink::detail

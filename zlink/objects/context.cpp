@@ -1,0 +1,89 @@
+#include "zlink/context.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/objects/spot_timers.hpp"
+#include "zlink/spot.hpp"
+
+namespace zlink {
+
+common_spot_context::common_spot_context(detail::counted_ptr<detail::spot_object> object) noexcept
+  : object_(std::move(object)) {}
+common_spot_context::common_spot_context(common_spot_context&&) noexcept = default;
+common_spot_context& common_spot_context::operator=(common_spot_context&&) noexcept = default;
+common_spot_context::~common_spot_context() = default;
+
+const std::string& common_spot_context::mesh_name() const noexcept { return object_->home_node().mesh_name; }
+const std::string& common_spot_context::spot_id() const noexcept { return object_->id(); }
+std::uint64_t common_spot_context::object_generation() const noexcept { return object_->generation().value; }
+const std::string& common_spot_context::node_rid() const noexcept { return object_->home_node().node_rid; }
+zlink::host& common_spot_context::host() const noexcept { return *object_->home_node().host->handle; }
+
+namespace {
+
+task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
+  if (cancel.stop_requested())
+    return detail::make_ready_task(result<bool>{cancelled});
+  if (object.fenced())
+    return detail::make_ready_task(result<bool>{false});
+  auto& host = *object.home_node().host;
+  const auto* t = detail::current_turn();
+  const bool own = t != nullptr && t->object == &object;
+  return host.closings.close(detail::counted_ptr<detail::spot_object>::share(&object),
+                             spot_close_reason::explicit_close, host.time->now() + object.home_node().request_timeout,
+                             own);
+}
+
+} // namespace
+
+task<bool> instance_spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
+task<bool> spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
+
+detail::message_call spot_outbound::spot_call(std::string spot_id, detail::record* r) const {
+  try {
+    detail::require_valid_id("spot id", spot_id);
+  } catch (...) {
+    detail::free_record(r);
+    throw;
+  }
+  return {*object_->home_node().host, detail::call_target::spot, std::move(spot_id), r};
+}
+
+const char* to_string(spot_close_reason reason) noexcept {
+  switch (reason) {
+    case spot_close_reason::explicit_close: return "explicit_close";
+    case spot_close_reason::host_shutdown: return "host_shutdown";
+    case spot_close_reason::relocation_out: return "relocation_out";
+    case spot_close_reason::idle_evicted: return "idle_evicted";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+task<void> spot_application::on_closing(const spot_closing_context&, std::stop_token) { return task<void>::done(); }
+caf::event_based_actor* spot_application::self() const { return bound_object().self(); }
+
+task<spot_create_response> user_spot_application::on_create(const message&) {
+  return make_ready_task(result<spot_create_response>{spot_create_response{}});
+}
+
+void register_handler(spot_object& object, handler_entry entry) { object.register_handler(std::move(entry)); }
+
+task<timer> start_timer(spot_object& object, std::string name, std::chrono::nanoseconds period, timer_options options,
+                        handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel) {
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(period);
+  if (whole != period)
+    throw std::invalid_argument{"the period of timer \"" + name + "\" is no whole number of milliseconds"};
+  require_valid_timer(name, whole, options);
+  if (cancel.stop_requested())
+    return make_ready_task(result<timer>{cancelled});
+  const auto* t = current_turn();
+  if (t == nullptr || t->object != &object)
+    return make_ready_task(result<timer>{error{error_kind::invalid_operation, "timers are added inside a turn of their spot"}});
+  if (object.fenced() || object.application_word().has(admission_word::sealed_bit))
+    return make_ready_task(result<timer>{error{error_kind::unavailable, "the spot is closing"}});
+  return make_ready_task(result<timer>{object.timers().add(std::move(name), whole, options, invoke)});
+}
+
+} // namespace detail
+} // namespace zlink

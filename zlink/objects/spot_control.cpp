@@ -1,0 +1,224 @@
+// Creating and closing User Spots on other nodes: the coordinator's questions and the target's answers (C-69 to C-77, C-118).
+#include "zlink/codec.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/control_frames.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+#include "zlink/objects/user_spots.hpp"
+#include "zlink/placement/pause.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+std::int64_t milliseconds_left(steady_time due, steady_time now) {
+  return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(due - now).count());
+}
+
+control_answer answer_of(const error& what) {
+  control_answer answer;
+  answer.kind = static_cast<std::uint8_t>(what.kind());
+  answer.text = what.message();
+  return answer;
+}
+
+std::optional<error> error_in(const control_answer& answer) {
+  if (!answer.kind)
+    return std::nullopt;
+  return error{static_cast<error_kind>(*answer.kind), answer.text};
+}
+
+std::optional<std::vector<std::byte>> bytes_of(const std::optional<std::string>& text) {
+  if (!text)
+    return std::nullopt;
+  const auto* first = reinterpret_cast<const std::byte*>(text->data());
+  return std::vector<std::byte>(first, first + text->size());
+}
+
+std::optional<message> message_in(const std::optional<std::vector<std::byte>>& joined) {
+  if (!joined)
+    return std::nullopt;
+  return split_request({reinterpret_cast<const char*>(joined->data()), joined->size()});
+}
+
+constexpr std::chrono::milliseconds resend_pause{20};
+
+} // namespace
+
+task<std::optional<control_answer>> user_spots::ask(std::string mesh_name, std::string rid, std::uint16_t command,
+                                                    operation_id operation, bytes body, steady_time due) {
+  auto& node = *host_.find_node(mesh_name);
+  bool admitted = false;
+  while (host_.time->now() < due) {
+    if (auto link = node.links->ready_link(rid)) {
+      admitted = true;
+      auto asking = node.links->controls().ask(*link, static_cast<control_command>(command), operation, body, due);
+      const auto answered = co_await std::move(asking);
+      if (answered) {
+        try {
+          co_return decode<control_answer>(*answered);
+        } catch (const decode_error& what) {
+          co_return answer_of({error_kind::protocol_error, what.what()});
+        }
+      }
+    } else if (!node.links->is_known(rid)) {
+      co_return answer_of({error_kind::unavailable, "the node that was asked has gone"}); // its lifecycle ended (C-76)
+    }
+    auto pausing = placement::pause(*host_.infra, resend_pause);
+    co_await std::move(pausing);
+  }
+  co_return answer_of(admitted ? error{error_kind::deadline_exceeded, "the other node did not answer in time"}
+                               : error{error_kind::unavailable, "no link to the other node"});
+}
+
+task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, std::string rid, reservation made) {
+  create_question question;
+  question.id = made.id;
+  question.type = made.type;
+  question.reservation_high = made.reservation.high;
+  question.reservation_low = made.reservation.low;
+  question.generation = made.generation.value;
+  question.authority = made.authority.value;
+  question.version = made.version;
+  question.source_rid = node.identity.node_rid;
+  question.source_lifecycle = node.identity.lifecycle.value;
+  question.left_ms = milliseconds_left(made.due, host_.time->now());
+  auto asking = ask(node.mesh_name(), rid, static_cast<std::uint16_t>(control_command::create_spot), made.operation,
+                    encode(question), made.due);
+  const auto answer = co_await std::move(asking);
+  if (auto failed = error_in(*answer))
+    co_return *failed;
+  spot_create_result done;
+  done.spot = {made.id, made.generation.value, node.mesh_name(), rid};
+  done.state = static_cast<spot_create_state>(answer->state);
+  done.reply = message_in(answer->reply);
+  co_return done;
+}
+
+task<bool> user_spots::ask_owner_to_close(object_route route, spot_ref spot, steady_time due) {
+  if (host_.find_node(route.mesh_name) == nullptr)
+    throw operation_failed{error{error_kind::unavailable, "this host has no node in the mesh of \"" + spot.spot_id + '"'}};
+  close_question question{spot.spot_id, spot.object_generation, milliseconds_left(due, host_.time->now())};
+  auto asking = ask(route.mesh_name, route.node_rid, static_cast<std::uint16_t>(control_command::close_spot),
+                    host_.random->next_id(), encode(question), due);
+  const auto answer = co_await std::move(asking);
+  if (auto failed = error_in(*answer))
+    throw operation_failed{std::move(*failed)};
+  co_return answer->closed;
+}
+
+task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link, std::uint16_t command,
+                             operation_id operation, bytes body) {
+  control_answer answer;
+  try {
+    if (auto why = host_.refuse_arrival()) {
+      answer = answer_of(*why);
+    } else if (command == static_cast<std::uint16_t>(control_command::create_spot)) {
+      auto serving = serve_create(node, operation, std::move(body), *link);
+      answer = co_await std::move(serving);
+    } else if (command == static_cast<std::uint16_t>(control_command::close_spot)) {
+      auto serving = serve_close(operation, std::move(body));
+      answer = co_await std::move(serving);
+    } else {
+      answer = answer_of({error_kind::protocol_error, "an unknown question"});
+    }
+  } catch (const operation_failed& failed) {
+    answer = answer_of(failed.details());
+  } catch (const decode_error& what) {
+    answer = answer_of({error_kind::protocol_error, what.what()});
+  }
+  control_envelope envelope{operation.high, operation.low, encode(answer)};
+  link->send_control(static_cast<std::uint16_t>(control_command::answer), encode(envelope));
+}
+
+task<control_answer> user_spots::serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link) {
+  const auto question = decode<create_question>(body);
+  reservation made;
+  made.id = question.id;
+  made.type = question.type;
+  made.reservation = {question.reservation_high, question.reservation_low};
+  made.generation = {question.generation};
+  made.authority = {question.authority};
+  made.version = question.version;
+  made.operation = operation;
+  made.source.node_rid = question.source_rid;
+  made.source.lifecycle = {question.source_lifecycle};
+  made.due = host_.time->now() + std::chrono::milliseconds{std::max<std::int64_t>(question.left_ms, 0)};
+  if (question.source_rid != link.peer().rid || question.source_lifecycle != link.peer().lifecycle.value)
+    co_return answer_of({error_kind::protocol_error, "the question names another source than its link"});
+  if (auto running = serving_.find(operation); running != serving_.end()) {
+    auto waiting = new_counted<zlink::detail::operation<control_answer>>(); // the same question again: one run, two answers
+    waiting->dispatcher = host_.infra->unit();
+    running->second.push_back(waiting);
+    co_return co_await task<control_answer>{std::move(waiting)};
+  }
+  serving_[operation];
+  auto looking = kept_answer(node, made);
+  auto kept = co_await std::move(looking);
+  control_answer answer;
+  if (kept) {
+    answer = std::move(*kept);
+  } else {
+    auto building = build_here(node, made);
+    auto built = co_await std::move(building);
+    answer = built ? created_answer(*built) : answer_of(built.error());
+  }
+  auto told = std::move(serving_[operation]);
+  serving_.erase(operation);
+  for (auto& waiting : told)
+    waiting->set(result<control_answer>{answer});
+  co_return answer;
+}
+
+control_answer user_spots::created_answer(const spot_create_result& built) {
+  control_answer answer;
+  answer.state = static_cast<std::uint8_t>(built.state);
+  answer.generation = built.spot.object_generation;
+  answer.mesh_name = built.spot.mesh_name;
+  answer.node_rid = built.spot.node_rid;
+  if (built.reply)
+    answer.reply = bytes_of(encode_reply(*built.reply));
+  return answer;
+}
+
+/// The outcome of the same operation, if it had one (C-74).
+task<std::optional<control_answer>> user_spots::kept_answer(node_runtime& node, const reservation& made) {
+  const auto key = placement::terminal_key(made.source.node_rid, made.source.lifecycle, made.operation);
+  auto reading = host_.repository->read<placement::creation_terminal>(key);
+  const auto outcome = co_await std::move(reading);
+  const auto* seen = placement::seen_in(outcome);
+  if (seen == nullptr || !seen->record)
+    co_return std::nullopt;
+  control_answer answer;
+  switch (seen->record->result) {
+    case placement::creation_result::created: answer.state = static_cast<std::uint8_t>(spot_create_state::created); break;
+    case placement::creation_result::rejected: answer.state = static_cast<std::uint8_t>(spot_create_state::rejected); break;
+    case placement::creation_result::failed:
+      co_return answer_of({error_kind::internal_failure, "the creation of \"" + made.id + "\" failed"});
+  }
+  answer.generation = made.generation.value;
+  answer.mesh_name = node.mesh_name();
+  answer.node_rid = node.identity.node_rid;
+  answer.reply = bytes_of(seen->record->reply);
+  co_return answer;
+}
+
+task<control_answer> user_spots::serve_close(operation_id operation, bytes body) {
+  const auto question = decode<close_question>(body);
+  auto object = host_.objects.find(question.id);
+  control_answer answer;
+  if (!object || object->generation().value != question.generation) {
+    // A resend after the close ended: nothing is here any more, and the row tells what became of it.
+    answer.closed = closed_.contains(operation);
+    co_return answer;
+  }
+  const auto due = host_.time->now() + std::chrono::milliseconds{std::max<std::int64_t>(question.left_ms, 0)};
+  auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, false);
+  answer.closed = co_await std::move(closing);
+  if (answer.closed) {
+    closed_.insert(operation);
+    host_.infra->post_after(std::chrono::minutes{5}, [this, operation] { closed_.erase(operation); });
+  }
+  co_return answer;
+}
+
+} // namespace zlink::detail

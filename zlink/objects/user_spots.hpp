@@ -1,0 +1,92 @@
+// User Spots by explicit order: create, get or create, find, close (C-58 to C-79, C-112 to C-118).
+#pragma once
+
+#include "zlink/manager.hpp"
+#include "zlink/messaging/control_frames.hpp"
+#include "zlink/messaging/resolver.hpp"
+#include "zlink/placement/directory.hpp"
+#include "zlink/placement/records.hpp"
+#include "zlink/placement/transitions.hpp"
+#include "zlink/task.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zlink::detail {
+
+class host_runtime;
+class link_session;
+class node_runtime;
+
+/// A creation request or reply as it is stored: packet name, content type, bytes.
+std::string join_request(std::string_view name, std::string_view content_type, byte_view data);
+/// Nothing for bytes that `join_request` does not make.
+std::optional<message> split_request(std::string_view joined);
+
+/// What a coordinator reserved and the target builds (C-69).
+struct reservation {
+  std::string id;
+  std::string type;
+  unique_id reservation;
+  object_generation generation;
+  authority_generation authority;
+  std::string version;
+  operation_id operation;
+  placement::node_identity source;
+  steady_time due{};
+};
+
+class user_spots {
+public:
+  explicit user_spots(host_runtime& host) noexcept : host_(host) {}
+  user_spots(const user_spots&) = delete;
+  user_spots& operator=(const user_spots&) = delete;
+
+  task<spot_create_result> create(create_call call, turn_use use, std::stop_token cancel);
+  task<std::optional<spot_ref>> find(std::string spot_id, std::stop_token cancel);
+  task<bool> close(spot_ref spot, std::stop_token cancel);
+
+  /// The target's part: verifies what is stored, builds, commits or aborts (C-70 to C-72). Inside the unit.
+  task<result<spot_create_result>> build_here(node_runtime& node, reservation made);
+  /// A question from another node (C-69, C-118). Inside the unit.
+  task<void> serve(node_runtime& node, counted_ptr<link_session> link, std::uint16_t command, operation_id operation,
+                   bytes body);
+  /// Closes this incarnation, here or at its owner; throws the caller's error.
+  task<bool> close_exactly(spot_ref spot, steady_time due);
+
+private:
+  struct creation;
+  task<void> run(std::shared_ptr<creation> c);
+  task<std::optional<result<spot_create_result>>> attempt(creation& c);
+  task<void> release_if_dead(std::string id, placement::observed_object seen);
+  task<std::optional<result<spot_create_result>>> reserve(creation& c, const placement::observed_object& seen);
+  task<result<placement::live_node>> choose_target(node_runtime& node, creation& c);
+  task<std::optional<message>> load_request(const placement::row_record& row);
+  task<store_outcome<store_read_result>> task_of_raw_read(std::string key);
+  std::optional<placement::kept_terminal> terminal_of(const result<spot_create_response>& built,
+                                                      const placement::row_record& row, const reservation& made);
+  task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit);
+  task<result<spot_create_result>> ask_target(node_runtime& node, std::string rid, reservation made);
+  task<bool> ask_owner_to_close(object_route route, spot_ref spot, steady_time due);
+  task<control_answer> serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link);
+  task<control_answer> serve_close(operation_id operation, bytes body);
+  control_answer created_answer(const spot_create_result& built);
+  std::string encode_reply(const message& reply);
+  task<std::optional<control_answer>> ask(std::string mesh_name, std::string rid, std::uint16_t command,
+                                          operation_id operation, bytes body, steady_time due);
+  task<std::optional<control_answer>> kept_answer(node_runtime& node, const reservation& made);
+  task<std::optional<spot_ref>> look_up(std::string id);
+  task<bool> release_dead(placement::observed_object seen, spot_ref spot);
+
+  host_runtime& host_;
+  /// Creations under way for other nodes, with those that asked again meanwhile (C-75).
+  std::map<operation_id, std::vector<counted_ptr<operation<control_answer>>>> serving_;
+  std::set<operation_id> closed_; ///< closes that ended well lately, for a question that comes again
+};
+
+} // namespace zlink::detail

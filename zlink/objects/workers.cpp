@@ -1,0 +1,81 @@
+#include "zlink/worker.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/call_start.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+/// The end of a body, owed to the operation that waits for it: also if the body is dropped unrun.
+class owed_report {
+public:
+  explicit owed_report(reply_route route) noexcept : route_(route) {}
+  owed_report(owed_report&& other) noexcept : route_(std::exchange(other.route_, reply_route{})) {}
+  owed_report& operator=(owed_report&&) = delete;
+  ~owed_report() {
+    if (route_.receiver == nullptr)
+      return;
+    payload dropped;
+    dropped.emplace<error>(error_kind::shutting_down, "the host ended before the worker began");
+    send(std::move(dropped));
+  }
+  void send(payload result) noexcept {
+    auto route = std::exchange(route_, reply_route{});
+    auto* r = make_record(record_kind::completion);
+    r->reply.id = route.id;
+    r->body = std::move(result);
+    route.receiver->receive_reply(r);
+    route.receiver->unref_receiver();
+  }
+
+private:
+  reply_route route_;
+};
+
+payload run_body(unique_function<void(std::stop_token, payload&)>& body, std::stop_token stop) {
+  runtime_context_guard inside;
+  payload result;
+  try {
+    body(std::move(stop), result);
+  } catch (const std::exception& what) {
+    result.emplace<error>(error_kind::internal_failure, what.what());
+  } catch (...) {
+    result.emplace<error>(error_kind::internal_failure, "the worker threw something that is no std::exception");
+  }
+  return result;
+}
+
+} // namespace
+
+void start_worker(spot_object& object, worker_start start, turn_use use, std::stop_token cancel, bool used_before) {
+  auto& host = *object.home_node().host;
+  auto& operation = *start.operation;
+  operation.verb = "worker call";
+  std::optional<error> mistake;
+  if (used_before)
+    mistake = error{error_kind::invalid_operation, "this worker call was started before; make a new one"};
+  else if (object.fenced())
+    mistake = error{error_kind::unavailable, "the spot has closed"};
+  call_start starting{host, operation, use, std::move(cancel)};
+  if (!starting.allowed(std::move(mistake), false))
+    return;
+  owed_report owed{starting.enter_operation(start.timeout.value_or(object.home_node().request_timeout))};
+  operation.at_end([stop = start.stop]() mutable { stop.request_stop(); }); // by timeout, cancellation or shutdown
+  if (start.begin) {
+    starting.launch([&host, owed = std::move(owed), stop = start.stop.get_token(), begin = std::move(start.begin)]() mutable {
+      host.dispatcher->post([owed = std::move(owed), stop = std::move(stop), begin = std::move(begin)]() mutable {
+        runtime_context_guard inside;
+        begin(std::move(stop), [owed = std::move(owed)](payload result) mutable { owed.send(std::move(result)); });
+      });
+    });
+    return;
+  }
+  starting.launch([&host, owed = std::move(owed), stop = start.stop.get_token(), body = std::move(start.body)]() mutable {
+    host.workers->submit([owed = std::move(owed), stop = std::move(stop), body = std::move(body)]() mutable {
+      owed.send(run_body(body, std::move(stop)));
+    });
+  });
+}
+
+} // namespace zlink::detail

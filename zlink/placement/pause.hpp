@@ -1,0 +1,25 @@
+// Waiting inside the infrastructure unit.
+#pragma once
+
+#include "zlink/clock.hpp"
+#include "zlink/execution/infrastructure.hpp"
+#include "zlink/task.hpp"
+
+#include <chrono>
+
+namespace zlink::placement {
+
+/// Ends after `delay`, in the unit.
+inline task<void> pause(detail::infrastructure& unit, steady_duration delay) {
+  auto over = detail::new_counted<detail::operation<void>>();
+  over->dispatcher = unit.unit();
+  unit.post_after(delay, [over] { over->set(result<void>{}); });
+  return task<void>{std::move(over)};
+}
+
+/// 1 to 16 ms: Conflicts on hot records are tried again with jitter (S-73).
+inline task<void> pause_before_retry(detail::infrastructure& unit, random_source& random) {
+  return pause(unit, std::chrono::milliseconds{1 + random.next() % 16});
+}
+
+} // namespace zlink::placement

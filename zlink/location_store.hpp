@@ -157,7 +157,8 @@ struct blob_value {
   store_time now{};
 };
 
-/// The provider interface of the Relocation Store: immutable payloads under references that the layer issues. Thread-safe.
+/// The provider interface of the Relocation Store: immutable payloads under references that the layer issues.
+/// Thread-safe.
 class relocation_store {
 public:
   virtual ~relocation_store() = default;
@@ -183,8 +184,8 @@ void check_blob_put(const std::string& reference, const store_bytes& bytes, std:
 
 class clock;
 
-/// Both stores in the memory of this process (S-147). Hosts that shall meet share one by `host.use_store(store)`. A copy
-/// is another handle to the same data. Thread-safe.
+/// Both stores in the memory of this process (S-147). Hosts that shall meet share one by `host.use_store(store)`. A
+/// copy is another handle to the same data. Thread-safe.
 class embedded_store {
 public:
   /// Its clock is the system's; tests give another.

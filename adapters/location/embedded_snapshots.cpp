@@ -45,7 +45,9 @@ std::string format_version(std::uint64_t version) {
 class embedded_snapshots::reader {
 public:
   reader(const embedded_table& table, const snapshot& from, std::string_view after)
-    : snapshot_(from), row_(after.empty() ? table.from(from.prefix) : table.after(after)), rows_end_(table.end()),
+    : snapshot_(from),
+      row_(after.empty() ? table.from(from.prefix) : table.after(after)),
+      rows_end_(table.end()),
       changed_(after.empty() ? from.changed.begin() : from.changed.upper_bound(after)) {
     skip();
   }
@@ -74,8 +76,8 @@ private:
   void skip() {
     for (;; advance()) {
       select();
-      if (done() || (formerly_ ? formerly_->expires_at > snapshot_.fixed_at
-                               : !hidden_ && row_->is_live(snapshot_.fixed_at)))
+      if (done()
+          || (formerly_ ? formerly_->expires_at > snapshot_.fixed_at : !hidden_ && row_->is_live(snapshot_.fixed_at)))
         return;
     }
   }
@@ -129,8 +131,8 @@ store_scan_result embedded_snapshots::first_page(const embedded_table& table, st
 store_scan_result embedded_snapshots::next_page(const embedded_table& table, std::string_view prefix,
                                                 std::string_view cursor, std::size_t limit, store_time now) {
   const auto wanted = parse_cursor(cursor);
-  const auto found
-    = std::find_if(live_.begin(), live_.end(), [&](const snapshot& s) { return s.id == wanted.snapshot; });
+  const auto found =
+    std::find_if(live_.begin(), live_.end(), [&](const snapshot& s) { return s.id == wanted.snapshot; });
   if (found == live_.end() || found->prefix != prefix || wanted.last_key.empty()) {
     store_scan_result lost;
     lost.expired = true;

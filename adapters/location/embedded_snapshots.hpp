@@ -16,8 +16,8 @@ namespace zlink::adapters {
 std::string format_version(std::uint64_t version);
 
 /// A snapshot copies nothing when it is taken. A row that changes afterwards leaves its former state in every live
-/// snapshot that covers it, so a page is the present rows overlaid with those former states. Live snapshots and what they
-/// retain are bounded; one that had to go answers its later pages with Expired (S-14).
+/// snapshot that covers it, so a page is the present rows overlaid with those former states. Live snapshots and what
+/// they retain are bounded; one that had to go answers its later pages with Expired (S-14).
 class embedded_snapshots {
 public:
   static constexpr std::size_t live_limit = 16;

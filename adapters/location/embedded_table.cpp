@@ -8,7 +8,7 @@ namespace zlink::adapters {
 namespace {
 constexpr std::size_t first_buckets = 1024; // a power of two
 constexpr std::size_t buckets_per_row = 2;  // a look-up is one or two cache misses, hardly ever a walk
-}
+} // namespace
 
 embedded_row* embedded_row::create(std::string_view key) {
   void* place = ::operator new(sizeof(embedded_row) + key.size());

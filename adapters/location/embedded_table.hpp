@@ -20,10 +20,11 @@ namespace zlink::adapters {
 inline constexpr store_time never_expires = store_time::max();
 
 /// One stored value. The key stands behind the object in the same allocation: a store holds a million of these.
-class embedded_row : public boost::intrusive::unordered_set_base_hook<
-                       boost::intrusive::store_hash<true>, boost::intrusive::link_mode<boost::intrusive::normal_link>>,
-                     public boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>,
-                                                            boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+class embedded_row
+  : public boost::intrusive::unordered_set_base_hook<boost::intrusive::store_hash<true>,
+                                                     boost::intrusive::link_mode<boost::intrusive::normal_link>>,
+    public boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>,
+                                           boost::intrusive::link_mode<boost::intrusive::normal_link>> {
 public:
   static embedded_row* create(std::string_view key);
   static void destroy(embedded_row* row) noexcept;

@@ -46,8 +46,8 @@ enum class placing : std::uint8_t {
   corrupt,     ///< by the capacity copies: slots are missing that a row has, or the record is unreadable
 };
 
-/// Copies and the vectors inside the fragments must stay as they are until `finish`. Two fragments are merged only if neither changes what the
-/// other looks at, so that one batch means the same as one after the other.
+/// Copies and the vectors inside the fragments must stay as they are until `finish`. Two fragments are merged only if
+/// neither changes what the other looks at, so that one batch means the same as one after the other.
 class batch_builder {
 public:
   explicit batch_builder(const capacity_copies& copies) : copies_(copies) {}

@@ -46,9 +46,9 @@ const char* to_string(placement_cause cause) noexcept;
 
 using placement_choice = std::variant<const descriptor_record*, no_candidate>;
 
-/// One of `all`, with probability proportional to its placement weight among those that pass. Every lease is judged before
-/// anything else: one corrupt lease spoils the selection (S-52). When nobody passes, the cause is that of the node that came
-/// furthest in the order of C-38.
+/// One of `all`, with probability proportional to its placement weight among those that pass. Every lease is judged
+/// before anything else: one corrupt lease spoils the selection (S-52). When nobody passes, the cause is that of the
+/// node that came furthest in the order of C-38.
 placement_choice choose_node(const std::vector<candidate>& all, const placement_wish& wish, random_source& random);
 
 /// Why an Instance type could not be inferred: `not_found` for none, `invalid_operation` for several (C-91), and

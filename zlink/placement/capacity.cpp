@@ -81,9 +81,9 @@ capacity_outcome apply(capacity_record& record, const capacity_change& change) {
       of_type = type->slots;
   }
   // On copies first: a bundle is taken as a whole or not at all.
-  for (auto [bucket, count, limit] : {std::tuple{&actors, slots.actors, change.limits.actors},
-                                      std::tuple{&spots, slots.spots, change.limits.spots},
-                                      std::tuple{&of_type, slots.type_slots, change.limits.type_slots}})
+  for (auto [bucket, count, limit] :
+       {std::tuple{&actors, slots.actors, change.limits.actors}, std::tuple{&spots, slots.spots, change.limits.spots},
+        std::tuple{&of_type, slots.type_slots, change.limits.type_slots}})
     if (count != 0)
       if (const auto outcome = take_step(*bucket, count, limit, change.step); outcome != capacity_outcome::done)
         return outcome;

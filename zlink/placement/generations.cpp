@@ -25,7 +25,8 @@ std::optional<counter_advance> advance_counter(sequence which, const observed<co
   advance.first = next;
   advance.count = std::min(wanted, generation_limit - next); // the limit itself is the mark, never issued
   const auto key = counter_key(which);
-  advance.condition = {seen.record ? store_condition::test::version : store_condition::test::missing, key, seen.version};
+  advance.condition = {seen.record ? store_condition::test::version : store_condition::test::missing, key,
+                       seen.version};
   advance.mutation = {key, encode(counter_record{next + advance.count}), std::nullopt};
   return advance;
 }

@@ -18,14 +18,15 @@ struct counter_advance {
   std::uint64_t count = 0;
 };
 
-/// Up to `wanted` (> 0) numbers; fewer when the counter ends. Nothing: exhausted, for ever. A missing counter starts at 1 in
-/// a store of this process only, else at the store's time in microseconds, so that numbers stay larger than those lost
-/// with former data (S-32).
+/// Up to `wanted` (> 0) numbers; fewer when the counter ends. Nothing: exhausted, for ever. A missing counter starts
+/// at 1 in a store of this process only, else at the store's time in microseconds, so that numbers stay larger than
+/// those lost with former data (S-32).
 std::optional<counter_advance> advance_counter(sequence which, const observed<counter_record>& seen,
                                                std::uint64_t wanted, bool process_local);
 
-/// The numbers of one sequence that a host may give out without asking the store. A batch of its own advances the counter
-/// by a whole block; what a host does not use is never issued to anybody (S-31: gaps are legal, repetition is not).
+/// The numbers of one sequence that a host may give out without asking the store. A batch of its own advances the
+/// counter by a whole block; what a host does not use is never issued to anybody (S-31: gaps are legal, repetition is
+/// not).
 template <class Generation>
 class generation_block {
 public:

@@ -32,8 +32,8 @@ class lease_deadline {
 public:
   explicit lease_deadline(std::chrono::milliseconds margin) noexcept : margin_(margin) {}
 
-  /// After each successful claim, read or renewal of our own lease. An answer that is late or overtaken changes nothing.
-  /// True if the deadline is now that of this answer.
+  /// After each successful claim, read or renewal of our own lease. An answer that is late or overtaken changes
+  /// nothing. True if the deadline is now that of this answer.
   bool confirm(steady_time sent_at, steady_time answered_at, store_time expires_at, store_time store_now) noexcept;
   /// The token is dead: nothing is admitted before the next `confirm` (S-44).
   void lose() noexcept { end_.store(never, std::memory_order_release); }

@@ -94,8 +94,9 @@ decision change_membership(const observed_object& seen, const owned_object& acto
   const auto* user = row_in(spot);
   if (claim ? claim->node != row->node : !user || user->node != row->node)
     return refusal::conflict;
-  if (user && (user->kind != object_kind::user_spot || user->state != allocation_state::active || user->closing
-               || user->generation != membership.spot_generation))
+  if (user
+      && (user->kind != object_kind::user_spot || user->state != allocation_state::active || user->closing
+          || user->generation != membership.spot_generation))
     return refusal::conflict;
   if (claim && membership.spot_generation)
     return refusal::impossible;

@@ -1,4 +1,5 @@
-// How numbers and texts become bytes in a record: variable-length numbers, length-prefixed texts, fixed 64-bit random values.
+// How numbers and texts become bytes in a record: variable-length numbers, length-prefixed texts, fixed 64-bit random
+// values.
 #pragma once
 
 #include "zlink/identity.hpp"

@@ -35,15 +35,24 @@ std::string encode(const epoch_record& record);
 template <class Record>
 decoded<Record> decode(std::string_view bytes);
 
-template <> decoded<row_record> decode(std::string_view bytes);
-template <> decoded<entry_claim> decode(std::string_view bytes);
-template <> decoded<object_record> decode(std::string_view bytes);
-template <> decoded<lease_record> decode(std::string_view bytes);
-template <> decoded<descriptor_record> decode(std::string_view bytes);
-template <> decoded<capacity_record> decode(std::string_view bytes);
-template <> decoded<creation_terminal> decode(std::string_view bytes);
-template <> decoded<counter_record> decode(std::string_view bytes);
-template <> decoded<epoch_record> decode(std::string_view bytes);
+template <>
+decoded<row_record> decode(std::string_view bytes);
+template <>
+decoded<entry_claim> decode(std::string_view bytes);
+template <>
+decoded<object_record> decode(std::string_view bytes);
+template <>
+decoded<lease_record> decode(std::string_view bytes);
+template <>
+decoded<descriptor_record> decode(std::string_view bytes);
+template <>
+decoded<capacity_record> decode(std::string_view bytes);
+template <>
+decoded<creation_terminal> decode(std::string_view bytes);
+template <>
+decoded<counter_record> decode(std::string_view bytes);
+template <>
+decoded<epoch_record> decode(std::string_view bytes);
 
 /// What a read showed, decoded.
 template <class Record>

@@ -1,5 +1,5 @@
-// Where each record stands in the Location Store. Different identities never share a key, whatever characters they hold:
-// only the last field of a key has no length in front of it (S-22).
+// Where each record stands in the Location Store. Different identities never share a key, whatever characters they
+// hold: only the last field of a key has no length in front of it (S-22).
 #pragma once
 
 #include "zlink/placement/records.hpp"

@@ -45,7 +45,7 @@ constexpr spot_kind spot_kind_of(object_kind kind) noexcept {
   return spot_kind::invalid;
 }
 
-// -- capacity (S-80) ---------------------------------------------------------------------------------------------------
+// -- capacity (S-80) ------------------------------------------------------------------------------------------------
 
 /// Largest number of slots in a bucket.
 inline constexpr std::uint32_t slot_limit = 0x7fff'ffff;
@@ -83,7 +83,7 @@ struct capacity_record {
   friend bool operator==(const capacity_record&, const capacity_record&) = default;
 };
 
-// -- the row (S-23) ----------------------------------------------------------------------------------------------------
+// -- the row (S-23) -------------------------------------------------------------------------------------------------
 
 enum class allocation_state : std::uint8_t { reserved = 1, active = 2 };
 
@@ -166,7 +166,7 @@ struct entry_claim {
 /// What stands under the key of an object.
 using object_record = std::variant<row_record, entry_claim>;
 
-// -- hosts and nodes -----------------------------------------------------------------------------------------------------
+// -- hosts and nodes ------------------------------------------------------------------------------------------------
 
 struct lease_record {
   owner_token token;
@@ -234,7 +234,7 @@ struct descriptor_record {
   friend bool operator==(const descriptor_record&, const descriptor_record&) = default;
 };
 
-// -- the rest --------------------------------------------------------------------------------------------------------------
+// -- the rest -------------------------------------------------------------------------------------------------------
 
 enum class creation_result : std::uint8_t { created = 1, rejected = 2, failed = 3 };
 
@@ -261,7 +261,7 @@ struct epoch_record {
   friend bool operator==(const epoch_record&, const epoch_record&) = default;
 };
 
-// -- observations ------------------------------------------------------------------------------------------------------------
+// -- observations ---------------------------------------------------------------------------------------------------
 
 /// A record as one read showed it. Absent, with `now` only: Missing.
 template <class Record>

@@ -181,9 +181,9 @@ void transition_batcher::send(group wanted) {
   });
 }
 
-/// A fragment that was not placed. Copies may be outdated, so nobody is refused before they were read again; others in the
-/// same batch may yet fail, so what only they prevent waits for their end; and a fragment whose row has changed meanwhile
-/// is a Conflict whatever the slots say, so its conditions go to the store without it.
+/// A fragment that was not placed. Copies may be outdated, so nobody is refused before they were read again; others in
+/// the same batch may yet fail, so what only they prevent waits for their end; and a fragment whose row has changed
+/// meanwhile is a Conflict whatever the slots say, so its conditions go to the store without it.
 void transition_batcher::judge(entry& one, placing why) const {
   if (why == placing::later)
     return;
@@ -266,9 +266,8 @@ void transition_batcher::examine(std::shared_ptr<examination> about) {
 /// Ends those whose shared condition is false; sends the others again if there is a reason to hope, else halves them.
 void transition_batcher::conclude(examination& about) {
   auto rest = std::move(about.about);
-  const auto first_wrong = std::stable_partition(rest.members.begin(), rest.members.end(), [&](const entry& one) {
-    return !has_false(one.what, about.wrong);
-  });
+  const auto first_wrong = std::stable_partition(rest.members.begin(), rest.members.end(),
+                                                 [&](const entry& one) { return !has_false(one.what, about.wrong); });
   const bool some_ended = first_wrong != rest.members.end();
   ends ended;
   for (auto i = first_wrong; i != rest.members.end(); ++i)
@@ -342,7 +341,9 @@ void transition_batcher::read(std::string key, unique_function<void(store_read_r
       return;
     if (outcome)
       return then(std::move(*outcome));
-    stalled_ = [this, key = std::move(key), then = std::move(then)]() mutable { read(std::move(key), std::move(then)); };
+    stalled_ = [this, key = std::move(key), then = std::move(then)]() mutable {
+      read(std::move(key), std::move(then));
+    };
     on_stall_();
   });
 }

@@ -34,15 +34,15 @@ struct fragment_result {
 /// Conflict whatever the fragments share is read again, and the rest is halved until the culprits are alone. While a
 /// batch is under way the next one collects.
 ///
-/// Belongs to one thread. The store must answer on that thread and not from inside the call (the owner posts completions
-/// to its loop). Completions of fragments may call `add` and `flush`, but not destroy the batcher. How many fragments wait
-/// is bounded by the operations the host admits.
+/// Belongs to one thread. The store must answer on that thread and not from inside the call (the owner posts
+/// completions to its loop). Completions of fragments may call `add` and `flush`, but not destroy the batcher. How
+/// many fragments wait is bounded by the operations the host admits.
 class transition_batcher {
 public:
   using completion = unique_function<void(fragment_result)>;
 
-  /// `store` is shared so that it outlives its answers. `on_stall` is called when the store does not even answer the reads that shall settle an unclear result: after
-  /// some time the owner calls `resume`.
+  /// `store` is shared so that it outlives its answers. `on_stall` is called when the store does not even answer the
+  /// reads that shall settle an unclear result: after some time the owner calls `resume`.
   transition_batcher(std::shared_ptr<location_store> store, unique_function<void()> on_stall);
   ~transition_batcher();
   transition_batcher(const transition_batcher&) = delete;
@@ -63,7 +63,8 @@ private:
     fragment what;
     completion done;
     bool doubted = false; ///< capacity copies spoke against it: decide by records just read
-    /// Capacity records just read spoke against it: its end, if its conditions turn out to hold. Only these are left of it.
+    /// Capacity records just read spoke against it: its end, if its conditions turn out to hold. Only these are left
+    /// of it.
     std::optional<fragment_outcome> verdict;
   };
   using entries = std::vector<entry>;

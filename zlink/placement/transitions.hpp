@@ -1,5 +1,6 @@
-// The ways a row changes, and no other (S-71). Each is a function from what was read to the conditions and changes of one
-// atomic step, or to the reason why there is none. They do no I/O: `transition_batcher` brings a fragment to the store.
+// The ways a row changes, and no other (S-71). Each is a function from what was read to the conditions and changes of
+// one atomic step, or to the reason why there is none. They do no I/O: `transition_batcher` brings a fragment to the
+// store.
 #pragma once
 
 #include "zlink/placement/capacity.hpp"
@@ -13,8 +14,8 @@
 
 namespace zlink::placement {
 
-/// One transition. The first mutation is that of its row. Capacity records are left to the batcher, which folds the changes
-/// of many fragments into one.
+/// One transition. The first mutation is that of its row. Capacity records are left to the batcher, which folds the
+/// changes of many fragments into one.
 struct fragment {
   std::vector<store_condition> conditions;
   std::vector<store_mutation> mutations;
@@ -48,7 +49,7 @@ struct descriptor_stamp {
   std::string version;
 };
 
-// -- creation --------------------------------------------------------------------------------------------------------------
+// -- creation -------------------------------------------------------------------------------------------------------
 
 /// An Actor or User Spot is reserved with its request, an Instance Spot with the receipt of its stored root (C-95).
 using reserved_content = std::variant<request_content, recovery_root>;
@@ -58,8 +59,8 @@ struct reserve_request {
   std::string id;
   std::string stable_type;
   detail::unique_id reservation;
-  detail::object_generation generation;    ///< new, from a block
-  detail::authority_generation authority;  ///< new, from a block
+  detail::object_generation generation;   ///< new, from a block
+  detail::authority_generation authority; ///< new, from a block
   owner_token target_owner;
   descriptor_stamp target;
   capacity_limits limits; ///< `limits_of` the target's descriptor
@@ -101,7 +102,7 @@ struct lifecycle_evidence {
 /// Reserved to Missing, by anybody, when the target's lifecycle is over (S-74, C-79).
 decision release(const observed_object& seen, const std::string& id, const lifecycle_evidence& evidence);
 
-// -- the owner's steps -----------------------------------------------------------------------------------------------------
+// -- the owner's steps ----------------------------------------------------------------------------------------------
 
 /// The object that its owner changes.
 struct owned_object {
@@ -119,10 +120,11 @@ decision advance_cursor(const observed_object& seen, const owned_object& object,
 decision retire_root(const observed_object& seen, const owned_object& object);
 /// Preserve with the mark that a stored payload is lost (S-129).
 decision mark_payload_lost(const observed_object& seen, const owned_object& object);
-/// Preserve with the next move progress that the owner writes alone: none, `preparing`, `captured`, none; and `committed`,
-/// `completed`, none (S-96).
+/// Preserve with the next move progress that the owner writes alone: none, `preparing`, `captured`, none; and
+/// `committed`, `completed`, none (S-96).
 decision set_move_progress(const observed_object& seen, const owned_object& object, std::optional<move_progress> move);
-/// Membership: an Actor joins or leaves on this node. `spot` is the row of its new User Spot, or the claim of its Entry Spot.
+/// Membership: an Actor joins or leaves on this node. `spot` is the row of its new User Spot, or the claim of its
+/// Entry Spot.
 decision change_membership(const observed_object& seen, const owned_object& actor, const spot_membership& membership,
                            const observed_object& spot);
 /// Closing to active: a new incarnation of an Instance Spot in place of its removal (C-117).
@@ -135,7 +137,7 @@ decision remove(const observed_object& seen, const owned_object& object);
 decision release_dead_owner(const observed_object& seen, object_kind kind, const std::string& id,
                             detail::object_generation exact, const observed_lease& owner_lease);
 
-// -- moves of one object ---------------------------------------------------------------------------------------------------
+// -- moves of one object --------------------------------------------------------------------------------------------
 
 struct move_target {
   object_kind kind = object_kind::instance_spot;
@@ -147,8 +149,8 @@ struct move_target {
   descriptor_stamp node;
   capacity_limits limits;
 };
-/// Slots on the target, noted in the row (MoveReserve). `seen` is what the target read first. Preparing again on the same
-/// target replaces the attempt and takes no second slots (S-96).
+/// Slots on the target, noted in the row (MoveReserve). `seen` is what the target read first. Preparing again on the
+/// same target replaces the attempt and takes no second slots (S-96).
 decision reserve_move(const observed_object& seen, const move_target& target);
 /// Gives those slots back (MoveRelease); needs no lease (S-99).
 decision release_move(const observed_object& seen, object_kind kind, const std::string& id,

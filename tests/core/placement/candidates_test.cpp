@@ -171,7 +171,8 @@ TEST_CASE("C-91 the Instance type is inferred if live serving nodes of the mesh 
   CHECK(std::get<error_kind>(infer_instance_type(both, "other")) == error_kind::not_found);
   b.capabilities.back().stable_type = "zone";
   CHECK(std::get<error_kind>(infer_instance_type(both, "m")) == error_kind::invalid_operation);
-  CHECK(std::get<std::string>(infer_instance_type({{&a, lease_health::live}, {&b, lease_health::over}}, "m")) == "cart");
+  CHECK(std::get<std::string>(infer_instance_type({{&a, lease_health::live}, {&b, lease_health::over}}, "m"))
+        == "cart");
   b.state = node_state::draining;
   CHECK(std::get<std::string>(infer_instance_type(both, "m")) == "cart");
   CHECK(std::get<error_kind>(infer_instance_type({{&a, lease_health::live}, {&b, lease_health::corrupt}}, "m"))

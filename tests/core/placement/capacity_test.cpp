@@ -26,7 +26,8 @@ TEST_CASE("S-80 C-36 an Actor takes an Actor slot, a Spot a Spot slot and one of
   CHECK(record.spots == slot_bucket{});
   CHECK(record.types.empty());
   CHECK(apply(record, step(room, slot_step::reserve)) == capacity_outcome::done);
-  CHECK(apply(record, step(slots_of(object_kind::instance_spot, "room"), slot_step::reserve)) == capacity_outcome::done);
+  CHECK(apply(record, step(slots_of(object_kind::instance_spot, "room"), slot_step::reserve))
+        == capacity_outcome::done);
   CHECK(apply(record, step(slots_of(object_kind::user_spot, "lobby"), slot_step::reserve)) == capacity_outcome::done);
   CHECK(record.spots == slot_bucket{0, 3});
   REQUIRE(record.types.size() == 3);
@@ -91,7 +92,8 @@ TEST_CASE("S-82 limits are those that the node published for the bundle's kind a
   descriptor_record d;
   d.actor_limit = 7;
   d.spot_limit = 8;
-  d.capabilities = {{object_kind::user_spot, "room", {}, false, 9, {}}, {object_kind::instance_spot, "room", {}, false, 10, {}}};
+  d.capabilities = {{object_kind::user_spot, "room", {}, false, 9, {}},
+                    {object_kind::instance_spot, "room", {}, false, 10, {}}};
   CHECK(limits_of(d, room) == capacity_limits{7, 8, 9});
   CHECK(limits_of(d, slots_of(object_kind::instance_spot, "room")) == capacity_limits{7, 8, 10});
   CHECK(limits_of(d, player) == capacity_limits{7, 8, 0});

@@ -51,7 +51,7 @@ TEST_CASE("S-38 S-42 the host admits until its deadline, which only a later answ
   CHECK(deadline.value() == t0 + 10s);
   CHECK(deadline.confirm(t0 + 5s, t0 + 6s, store_now + 20s, store_now + 5s));
   CHECK(deadline.value() == t0 + 15s);
-  CHECK(!deadline.confirm(t0 + 4s, t0 + 7s, store_now + 15s, store_now + 1s)); // overtaken
+  CHECK(!deadline.confirm(t0 + 4s, t0 + 7s, store_now + 15s, store_now + 1s));  // overtaken
   CHECK(!deadline.confirm(t0 + 6s, t0 + 30s, store_now + 21s, store_now + 6s)); // late
   CHECK(deadline.value() == t0 + 15s);
   deadline.lose();

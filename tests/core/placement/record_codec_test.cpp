@@ -156,11 +156,11 @@ TEST_CASE("S-21 S-27 the other records survive; cut, lengthened and newer ones a
 
 TEST_CASE("S-23 the encoding of a row is what it was") {
   CHECK(hex(encode(instance_row()))
-        == "52010103"                                                 // row, version 1, active, Instance Spot
-           "887766554433221100ffeeddccbbaa99ac02"                     // owner and lease 300
-           "05060463617274"                                           // generations 5 and 6, "cart"
-           "046d657368037269640807060504030201"                       // mesh, rid, lifecycle
-           "0001010304636172"                                         // no Actor, 1 Spot, 1 of type 3 "cart"
+        == "52010103"                             // row, version 1, active, Instance Spot
+           "887766554433221100ffeeddccbbaa99ac02" // owner and lease 300
+           "05060463617274"                       // generations 5 and 6, "cart"
+           "046d657368037269640807060504030201"   // mesh, rid, lifecycle
+           "0001010304636172"                     // no Actor, 1 Spot, 1 of type 3 "cart"
            "74");
   CHECK(encode(instance_row()).size() < 64);
 }
@@ -193,6 +193,16 @@ TEST_CASE("S-21 a record that contradicts itself is corrupt") {
   CHECK(std::holds_alternative<record_fault>(decode<counter_record>(encode(counter_record{generation_limit + 1}))));
 }
 
+TEST_CASE("S-13 S-21 a number has one encoding only, so equal records are equal bytes") {
+  auto bytes = encode(counter_record{4});
+  REQUIRE(bytes.back() == 4);
+  bytes.back() = static_cast<char>(0x84);
+  bytes += '\0';
+  const auto result = decode<counter_record>(bytes);
+  REQUIRE(std::holds_alternative<record_fault>(result));
+  CHECK(std::get<record_fault>(result) == record_fault::corrupt);
+}
+
 TEST_CASE("S-21 random bytes never decode to nonsense and never read beyond their end") {
   counting_random random{7};
   const auto good = encode(rows().back());
@@ -207,8 +217,9 @@ TEST_CASE("S-21 random bytes never decode to nonsense and never read beyond thei
 }
 
 TEST_CASE("S-22 different identities have different keys, whatever characters they hold") {
-  const std::vector<std::string> parts{"",  "a", "1",  ":",   "1:",  "1:a", "a1:", std::string{"\0", 1}, std::string{"a\0", 2},
-                                       "s", "d", "2:", "1:1", "ab", "b",   "12",  "\xc3\xbc"};
+  const std::vector<std::string> parts{
+    "",  "a",  "1",   ":",  "1:", "1:a", "a1:",     std::string{"\0", 1}, std::string{"a\0", 2}, "s",
+    "d", "2:", "1:1", "ab", "b",  "12",  "\xc3\xbc"};
   std::set<std::string> keys;
   std::size_t identities = 0;
   const auto add = [&](std::string key) {

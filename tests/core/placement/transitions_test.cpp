@@ -1,273 +1,9 @@
-// Every row transition from every state, and the rules of the single ones.
-#include "tests/core/placement/world.hpp"
-
-#include <functional>
+// The rules of the single row transitions.
+#include "tests/core/placement/scene.hpp"
 
 using namespace zlink;
 using namespace zlink::placement;
 using namespace zlink::placement::test;
-
-namespace {
-
-const std::vector<object_kind> all_kinds{object_kind::actor, object_kind::user_spot, object_kind::instance_spot};
-
-enum state : unsigned {
-  absent = 1,
-  claimed = 2, // the id is an Entry Spot's
-  reserved = 4,
-  active = 8,
-  closing = 16,
-  moving = 32,    // the source wrote its progress
-  prepared = 64,  // MoveReserve
-  committed = 128, // NewOwner, progress still there
-  aggregated = 256, // owned through an aggregate record
-};
-constexpr unsigned owned_states = active | closing | moving | prepared | committed;
-
-/// An object "x" in one of the states, on `source`; moves go to `target`.
-struct scene {
-  world w;
-  object_kind kind;
-  test_node source = w.add_node("a");
-  test_node target = w.add_node("b");
-  detail::unique_id reservation{1, 1};
-  detail::unique_id relocation{2, 2};
-  detail::attempt_generation attempt{3};
-
-  explicit scene(object_kind which) : kind(which) {}
-
-  observed_object seen() { return w.see(kind, "x"); }
-  const test_node& owner() {
-    const auto now = seen();
-    const auto* row = row_in(now);
-    return row && row->owner == target.owner ? target : source;
-  }
-  owned_object owned() { return {kind, "x", owner().owner}; }
-  reservation_end end() { return {"x", reservation, source.owner, source.stamp, {}}; }
-  std::optional<spot_membership> membership(const test_node& node) { return world::first_membership(kind, node); }
-  move_target move() {
-    return {kind, "x", relocation, attempt, {4, 4}, target.owner, target.stamp, {}};
-  }
-  move_progress progress(move_stage stage) {
-    move_progress p;
-    p.relocation = relocation;
-    p.stage = stage;
-    return p;
-  }
-  detail::authority_generation new_authority() { return detail::authority_generation{w.next_generation++}; }
-
-  void enter(state wanted) {
-    if (wanted == absent)
-      return;
-    if (wanted == claimed) {
-      put_one(w.store(), spot_key("x"), encode(entry_claim{source.descriptor.node, source.owner}));
-      return;
-    }
-    reservation = w.reserve_object(kind, "x", source);
-    if (wanted == reserved)
-      return;
-    run(commit(seen(), end(), membership(source)));
-    if (kind == object_kind::instance_spot)
-      run(advance_cursor(seen(), owned(), 1));
-    if (wanted == closing)
-      run(mark_closing(seen(), owned()));
-    if (wanted & (moving | prepared | committed))
-      run(set_move_progress(seen(), owned(), progress(move_stage::preparing)));
-    if (wanted & (prepared | committed))
-      run(reserve_move(seen(), move()));
-    if (wanted == committed)
-      run(change_owner(seen(), move(), new_authority(), membership(target)));
-    if (wanted == aggregated) {
-      auto row = *row_in(seen());
-      row.aggregate = {9, 9};
-      put_one(w.store(), object_key(kind, "x"), encode(row));
-    }
-  }
-  void run(decision step) { REQUIRE(w.apply(std::move(step)).what == fragment_outcome::applied); }
-
-  /// The state by what is stored.
-  unsigned now() {
-    const auto now = seen();
-    const auto* row = row_in(now);
-    if (!row)
-      return claim_in(now) ? claimed : absent;
-    if (row->aggregate)
-      return aggregated;
-    if (row->state == allocation_state::reserved)
-      return reserved;
-    if (row->closing)
-      return closing;
-    if (!row->move || row->move->stage == move_stage::completed)
-      return active;
-    return row->move->stage == move_stage::prepared    ? prepared
-           : row->move->stage == move_stage::committed ? committed
-                                                       : moving;
-  }
-};
-
-decision narrow(reserve_decision wide) {
-  if (auto* step = std::get_if<fragment>(&wide))
-    return std::move(*step);
-  return std::holds_alternative<refusal>(wide) ? std::get<refusal>(wide) : refusal::row_exists;
-}
-
-/// What a transition is fenced by, besides the row's version.
-enum fence : unsigned { no_fence = 0, owner_lease = 1, target_lease = 2, target_descriptor = 4, source_descriptor = 8 };
-
-struct transition {
-  std::string name;
-  unsigned from;     // states it may start from
-  unsigned to;       // state it ends in; 0: where it was
-  unsigned fences;
-  std::vector<object_kind> kinds;
-  std::function<decision(scene&, const observed_object&)> make;
-};
-
-const std::vector<transition>& all_transitions() {
-  using seen = const observed_object&;
-  const std::vector<object_kind> instance{object_kind::instance_spot};
-  const std::vector<object_kind> actor{object_kind::actor};
-  static const std::vector<transition> all{
-    {"Reserve", absent, reserved, owner_lease | source_descriptor, all_kinds,
-     [](scene& s, seen o) { return narrow(reserve(o, s.w.wish(s.kind, "x", s.source))); }},
-    {"Commit", reserved, active, owner_lease | source_descriptor, all_kinds,
-     [](scene& s, seen o) { return commit(o, s.end(), s.membership(s.source)); }},
-    {"Abort", reserved, absent, owner_lease | source_descriptor, all_kinds,
-     [](scene& s, seen o) { return abort(o, s.end()); }},
-    {"Release", reserved, absent, no_fence, all_kinds,
-     [](scene&, seen o) { return release(o, "x", lifecycle_evidence{}); }},
-    {"Preserve", owned_states, 0, owner_lease, all_kinds, [](scene& s, seen o) { return preserve(o, s.owned()); }},
-    {"Closing", active, closing, owner_lease, all_kinds, [](scene& s, seen o) { return mark_closing(o, s.owned()); }},
-    {"cursor", owned_states, 0, owner_lease, instance, [](scene& s, seen o) { return advance_cursor(o, s.owned(), 2); }},
-    {"root", owned_states, 0, owner_lease, instance, [](scene& s, seen o) { return retire_root(o, s.owned()); }},
-    {"payload lost", owned_states, 0, owner_lease, all_kinds,
-     [](scene& s, seen o) { return mark_payload_lost(o, s.owned()); }},
-    {"Preparing", active | moving, moving, owner_lease, all_kinds,
-     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::preparing)); }},
-    {"Captured", moving, moving, owner_lease, all_kinds,
-     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::captured)); }},
-    {"Completed", committed, active, owner_lease, all_kinds,
-     [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::completed)); }},
-    {"no progress", moving | committed, active, owner_lease, all_kinds,
-     [](scene& s, seen o) { return set_move_progress(o, s.owned(), std::nullopt); }},
-    {"Membership", active, active, owner_lease, actor,
-     [](scene& s, seen o) {
-       const auto& entry = s.source.descriptor.entry_spot_id;
-       return change_membership(o, s.owned(), {entry, {}}, s.w.see<object_record>(spot_key(entry)));
-     }},
-    {"Reincarnate", closing, active, owner_lease, instance,
-     [](scene& s, seen o) {
-       return reincarnate(o, s.owned(), detail::object_generation{s.w.next_generation++}, s.new_authority());
-     }},
-    {"Delete", owned_states, absent, owner_lease, all_kinds, [](scene& s, seen o) { return remove(o, s.owned()); }},
-    {"explicit release", owned_states, absent, no_fence, all_kinds,
-     [](scene& s, seen o) {
-       const auto* row = row_in(o);
-       return release_dead_owner(o, s.kind, "x", row ? row->generation : detail::object_generation{1}, {});
-     }},
-    {"MoveReserve", moving | prepared, prepared, target_lease | target_descriptor, all_kinds,
-     [](scene& s, seen o) { return reserve_move(o, s.move()); }},
-    {"MoveRelease", prepared, active, no_fence, all_kinds,
-     [](scene& s, seen o) { return release_move(o, s.kind, "x", s.relocation, s.attempt); }},
-    {"NewOwner", prepared, committed, target_lease, all_kinds,
-     [](scene& s, seen o) { return change_owner(o, s.move(), s.new_authority(), s.membership(s.target)); }},
-  };
-  return all;
-}
-
-/// Runs `test` for every kind, state and transition, in a world of its own.
-void for_each_pair(const std::function<void(scene&, const transition&, state, bool allowed)>& test) {
-  for (const auto& t : all_transitions())
-    for (const auto kind : t.kinds)
-      for (const auto from : {absent, claimed, reserved, active, closing, moving, prepared, committed, aggregated}) {
-        if (from == claimed && kind == object_kind::actor)
-          continue;
-        INFO(t.name << " of kind " << static_cast<int>(kind) << " in state " << from);
-        scene s{kind};
-        s.enter(from);
-        test(s, t, from, (t.from & from) != 0);
-      }
-}
-
-void kill_host(scene& s, const test_node& node) {
-  write(s.w.store(), {{}, {deletes(lease_key(node.owner.owner))}});
-}
-
-} // namespace
-
-TEST_CASE("S-71 S-81 each transition starts from its states only, ends in its state and keeps counters equal to rows") {
-  for_each_pair([](scene& s, const transition& t, state from, bool allowed) {
-    const bool by_dead_owner = t.name == "Release" || t.name == "explicit release";
-    if (by_dead_owner)
-      kill_host(s, s.owner());
-    if (t.name == "Release")
-      write(s.w.store(), {{}, {deletes(descriptor_key(s.source.descriptor.node))}});
-    const auto before = s.w.dump();
-    const auto step = t.make(s, s.seen());
-    CHECK(std::holds_alternative<fragment>(step) == allowed);
-    if (!allowed) {
-      CHECK(s.w.dump() == before);
-      return;
-    }
-    CHECK(s.w.apply(step).what == fragment_outcome::applied);
-    CHECK(s.now() == (t.to != 0 ? t.to : static_cast<unsigned>(from)));
-    CHECK(s.w.counters_match_rows());
-    CHECK(s.w.apply(step).what == fragment_outcome::conflict); // the same step a second time
-    CHECK(s.w.counters_match_rows());
-  });
-}
-
-TEST_CASE("S-71 a row that changed since it was read refuses every transition") {
-  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
-    if (!allowed || t.name == "Reserve")
-      return;
-    const auto seen = s.seen();
-    if (!row_in(seen))
-      return;
-    auto evidence_free = t.make(s, seen);
-    put_one(s.w.store(), object_key(s.kind, "x"), encode(*row_in(seen)));
-    const auto before = s.w.dump();
-    CHECK(s.w.apply(std::move(evidence_free)).what == fragment_outcome::conflict);
-    CHECK(s.w.dump() == before);
-  });
-}
-
-TEST_CASE("S-71 S-78 S-40 a lost or foreign lease refuses every transition that needs one, a renewed one none") {
-  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
-    if (!allowed || (t.fences & (owner_lease | target_lease)) == 0)
-      return;
-    const auto node = (t.fences & target_lease) != 0 ? s.target : s.owner();
-    const auto step = t.make(s, s.seen());
-    auto regained = node;
-    regained.owner.lease.value += 1000;
-    s.w.hold_lease(regained, 15s);
-    auto before = s.w.dump();
-    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
-    CHECK(s.w.dump() == before);
-    kill_host(s, node);
-    before = s.w.dump();
-    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
-    CHECK(s.w.dump() == before);
-    s.w.hold_lease(node, 10s);
-    s.w.hold_lease(node, 15s);
-    CHECK(s.w.apply(step).what == fragment_outcome::applied);
-  });
-}
-
-TEST_CASE("S-72 Reserve, Commit, Abort and MoveReserve notice that the target's descriptor is another one") {
-  for_each_pair([](scene& s, const transition& t, state, bool allowed) {
-    if (!allowed || (t.fences & (source_descriptor | target_descriptor)) == 0)
-      return;
-    const auto step = t.make(s, s.seen());
-    auto& node = (t.fences & source_descriptor) != 0 ? s.source : s.target;
-    s.w.publish(node);
-    auto before = s.w.dump();
-    CHECK(s.w.apply(step).what == fragment_outcome::conflict);
-    CHECK(s.w.dump() == before);
-    // Same lifecycle, new revision: rebuilt with what was read, it works (S-73).
-    CHECK(s.w.apply(t.make(s, s.seen())).what == fragment_outcome::applied);
-  });
-}
 
 TEST_CASE("S-72 S-74 after a restart of the node the reservation is neither committed nor aborted, but released") {
   for (const auto kind : all_kinds) {
@@ -371,7 +107,7 @@ TEST_CASE("S-26 while it is being created an object is its row and its slots, no
 TEST_CASE("C-68 a request of up to 1 MiB is kept until the reservation ends, in the row or beside it") {
   for (const std::size_t size : {std::size_t{0}, request_content::inline_limit, request_content::inline_limit + 1,
                                  request_content::size_limit}) {
-    for (const bool commits : {true, false}) {
+    for (const char how : {'c', 'a', 'r'}) {
       scene s{object_kind::user_spot};
       auto request = s.w.wish(s.kind, "x", s.source);
       const std::string bytes(size, 'r');
@@ -385,7 +121,13 @@ TEST_CASE("C-68 a request of up to 1 MiB is kept until the reservation ends, in 
       const auto apart = read(s.w.store(), content_key(request.reservation));
       CHECK((content.is_apart() ? apart.found->bytes : row.pending->request->bytes) == bytes);
       s.reservation = request.reservation;
-      s.run(commits ? commit(s.seen(), s.end(), std::nullopt) : abort(s.seen(), s.end()));
+      if (how == 'r') {
+        kill_host(s, s.source);
+        const auto descriptor = s.w.see<descriptor_record>(descriptor_key(s.source.descriptor.node));
+        s.run(release(s.seen(), "x", lifecycle_evidence{{}, descriptor}));
+      } else {
+        s.run(how == 'c' ? commit(s.seen(), s.end(), std::nullopt) : abort(s.seen(), s.end()));
+      }
       CHECK(!read(s.w.store(), content_key(request.reservation)).found);
     }
   }
@@ -398,7 +140,8 @@ TEST_CASE("C-68 a request of up to 1 MiB is kept until the reservation ends, in 
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
 }
 
-TEST_CASE("C-95 S-71 contradicting inputs are found before any I/O: an Instance Spot without its root, a Spot with one") {
+TEST_CASE(
+  "C-95 S-71 contradicting inputs are found before any I/O: an Instance Spot without its root, a Spot with one") {
   scene s{object_kind::instance_spot};
   auto request = s.w.wish(s.kind, "x", s.source);
   request.content = request_content{"request", 7, {}};
@@ -425,11 +168,13 @@ TEST_CASE("S-30 a reservation or reincarnation without a number left is refused 
   request.authority = {};
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
   s.enter(closing);
-  CHECK(std::get<refusal>(reincarnate(s.seen(), s.owned(), detail::object_generation{generation_limit}, s.new_authority()))
-        == refusal::exhausted);
+  CHECK(
+    std::get<refusal>(reincarnate(s.seen(), s.owned(), detail::object_generation{generation_limit}, s.new_authority()))
+    == refusal::exhausted);
 }
 
-TEST_CASE("S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store's clock") {
+TEST_CASE(
+  "S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store's clock") {
   for (const bool commits : {true, false}) {
     scene s{object_kind::user_spot};
     s.enter(reserved);

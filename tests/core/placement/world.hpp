@@ -1,4 +1,5 @@
-// An embedded store with hosts and nodes in it, for tests of placement. Everything runs on the test's thread, in rounds.
+// An embedded store with hosts and nodes in it, for tests of placement. Everything runs on the test's thread, in
+// rounds.
 #pragma once
 
 #include "tests/core/store/manual_clock.hpp"

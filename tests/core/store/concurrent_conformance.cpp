@@ -52,7 +52,8 @@ TEST_CASE("S-10 S-14 S-149 no reader ever sees half of a batch") {
         const auto one = read(*s.location, row_key(0));
         store_batch equal;
         store_batch different;
-        equal.conditions = {has_version(row_key(0), one.found->version), has_value(row_key(rows - 1), one.found->bytes)};
+        equal.conditions = {has_version(row_key(0), one.found->version),
+                            has_value(row_key(rows - 1), one.found->bytes)};
         different.conditions = {has_version(row_key(0), one.found->version)};
         const bool same = write(*s.location, std::move(equal)).applied;
         torn += !same && write(*s.location, std::move(different)).applied;

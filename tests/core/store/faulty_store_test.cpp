@@ -123,9 +123,8 @@ TEST_CASE("after a lost answer only a read shows the commit") {
   CHECK(test::read(f.location, "k").found);
   f.faults->once(store_operation::write, "j", store_fault::vanish);
   bool unclear = false;
-  f.location.write({{}, {puts("j", "v")}}, [&](auto outcome) {
-    unclear = !outcome && outcome.failure().what == store_failure_class::unclear;
-  });
+  f.location.write({{}, {puts("j", "v")}},
+                   [&](auto outcome) { unclear = !outcome && outcome.failure().what == store_failure_class::unclear; });
   CHECK(unclear);
   CHECK(!test::read(f.location, "j").found);
 }

@@ -55,7 +55,7 @@ void for_each_provider(Test test) {
   }
 }
 
-// -- one operation, waited for ---------------------------------------------------------------------------------------
+// -- one operation, waited for --------------------------------------------------------------------------------------
 
 template <class T, class Start>
 store_outcome<T> outcome_of(Start start) {
@@ -95,24 +95,21 @@ inline blob_put_result put(relocation_store& store, std::string reference, store
 }
 
 inline std::optional<blob_value> read_blob(relocation_store& store, std::string reference) {
-  return value_of(outcome_of<std::optional<blob_value>>(
-    [&](auto done) { store.read_blob(std::move(reference), std::move(done)); }));
+  return value_of(
+    outcome_of<std::optional<blob_value>>([&](auto done) { store.read_blob(std::move(reference), std::move(done)); }));
 }
 
 inline bool renew(relocation_store& store, std::string reference, std::chrono::milliseconds retention) {
-  return value_of(
-    outcome_of<bool>([&](auto done) { store.renew(std::move(reference), retention, std::move(done)); }));
+  return value_of(outcome_of<bool>([&](auto done) { store.renew(std::move(reference), retention, std::move(done)); }));
 }
 
 inline void erase(relocation_store& store, std::string reference) {
   value_of(outcome_of<std::monostate>([&](auto done) { store.erase(std::move(reference), std::move(done)); }));
 }
 
-// -- parts of batches ------------------------------------------------------------------------------------------------
+// -- parts of batches -----------------------------------------------------------------------------------------------
 
-inline store_condition is_missing(std::string key) {
-  return {store_condition::test::missing, std::move(key), {}};
-}
+inline store_condition is_missing(std::string key) { return {store_condition::test::missing, std::move(key), {}}; }
 
 inline store_condition has_version(std::string key, std::string version) {
   return {store_condition::test::version, std::move(key), std::move(version)};

@@ -106,8 +106,7 @@ public:
       nodes_.node(i).stop();
   }
   /// From node `i`: its end and the listening node's end.
-  std::pair<end_point, end_point> connect(std::size_t i, std::uint64_t limit = 4 << 20) {
-    std::pair<end_point, end_point> ends;
+  void connect(std::size_t i, end_point& mine, end_point& theirs, std::uint64_t limit = 4 << 20) {
     {
       call_scope scope;
       nodes_.node(i).connect(where_, 20'000, [this](auto made) {
@@ -121,15 +120,14 @@ public:
       return connected_ && !accepted_.empty();
     }));
     std::lock_guard guard{mutex_};
-    ends.first.connection = std::exchange(connected_, nullptr);
-    ends.second.connection = std::move(accepted_.back());
+    mine.connection = std::exchange(connected_, nullptr);
+    theirs.connection = std::move(accepted_.back());
     accepted_.pop_back();
-    for (auto* end : {&ends.first, &ends.second}) {
+    for (auto* end : {&mine, &theirs}) {
       end->connection->limit_batches(limit);
       call_scope scope;
       end->connection->start(end->heard);
     }
-    return ends;
   }
   const endpoint& where() const { return where_; }
 
@@ -155,7 +153,9 @@ TEST_CASE("S-58 a transport says where it listens, and both ends get one connect
     wiring net{nodes};
     CHECK(net.where().port != 0);
     CHECK(parse_endpoint(to_string(net.where())) == net.where());
-    auto [mine, theirs] = net.connect(1);
+    end_point mine;
+    end_point theirs;
+    net.connect(1, mine, theirs);
     CHECK_FALSE(mine.connection->peer_address().empty());
     CHECK_THROWS_AS(nodes.node(0).listen(nodes.host(0), 0, [](auto) {}), configuration_error);
   });
@@ -164,7 +164,9 @@ TEST_CASE("S-58 a transport says where it listens, and both ends get one connect
 TEST_CASE("M-148 X-174 batches arrive whole and in order, both ways, one under way at a time, events one at a time") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, b] = net.connect(1);
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
     constexpr std::size_t count = 200;
     const auto size_of = [](std::size_t i) { return i % 50 == 49 ? std::size_t{300'000} : 1 + (i * 37) % 2000; };
     for (std::size_t i = 0; i < count; ++i) {
@@ -218,7 +220,9 @@ TEST_CASE("S-58 what arrives before start is delivered after it") {
 TEST_CASE("S-64 a close is known at both ends, once, after the batch that was under way") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, b] = net.connect(1);
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
     a.write(batch_of(7, 100'000));
     {
       call_scope scope;
@@ -231,7 +235,9 @@ TEST_CASE("S-64 a close is known at both ends, once, after the batch that was un
     a.write(batch_of(8, 10)); // dropped
     b.write(batch_of(9, 10));
     b.connection->close();
-    auto [c, d] = net.connect(2); // a new connection, behind all of that
+    end_point c;
+    end_point d;
+    net.connect(2, c, d); // a new connection, behind all of that
     c.write(batch_of(1, 1));
     REQUIRE(nodes.until([&] { return d.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
     CHECK(a.heard->read(over));
@@ -244,7 +250,9 @@ TEST_CASE("S-64 a close is known at both ends, once, after the batch that was un
 TEST_CASE("S-58 a batch above the limit ends the connection and is not delivered") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, b] = net.connect(1, handshake_batch_bytes);
+    end_point a;
+    end_point b;
+    net.connect(1, a, b, handshake_batch_bytes);
     a.write(batch_of(1, handshake_batch_bytes));
     REQUIRE(nodes.until([&] { return b.heard->read([](listener& l) { return l.batches.size() == 1; }); }));
     REQUIRE(nodes.until([&] { return a.heard->read([](listener& l) { return l.writable == 1; }); }));
@@ -258,10 +266,15 @@ TEST_CASE("S-58 a batch above the limit ends the connection and is not delivered
 TEST_CASE("S-67 connecting to nobody ends in unavailable, once, and disturbs no other connection") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, b] = net.connect(1);
-    auto nowhere = nodes.node(2).listen(nodes.host(2), 0, [](auto) {});
-    nodes.node(2).stop(); // so that nobody listens there any more
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
+    const auto nowhere = nodes.node(2).listen(nodes.host(2), 0, [](auto) {});
     std::atomic<int> answers{0};
+    nodes.node(1).connect(nowhere, 20'000, [&](auto made) { answers += made.has_value() ? 1 : 100; });
+    REQUIRE(nodes.until([&] { return answers == 1; }));
+    nodes.node(2).stop(); // nobody listens there any more
+    answers = 0;
     std::atomic<bool> unavailable{false};
     nodes.node(1).connect(nowhere, 500, [&](auto made) {
       unavailable = !made.has_value() && made.error().kind() == error_kind::unavailable;
@@ -278,8 +291,12 @@ TEST_CASE("S-67 connecting to nobody ends in unavailable, once, and disturbs no 
 TEST_CASE("X-77 a connection that asks for turns gets them, and another one's batch comes between") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, busy] = net.connect(1);
-    auto [c, other] = net.connect(2);
+    end_point a;
+    end_point busy;
+    net.connect(1, a, busy);
+    end_point c;
+    end_point other;
+    net.connect(2, c, other);
     constexpr int many = 2'000'000;
     busy.heard->turns_wanted = many;
     a.write(batch_of(1, 10));
@@ -293,8 +310,12 @@ TEST_CASE("X-77 a connection that asks for turns gets them, and another one's ba
 TEST_CASE("S-60 stop ends every connection at both ends, and nothing follows it") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
-    auto [a, b] = net.connect(1);
-    auto [c, d] = net.connect(2);
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
+    end_point c;
+    end_point d;
+    net.connect(2, c, d);
     nodes.node(0).stop();
     const auto over = [](listener& l) { return l.closed == 1; };
     REQUIRE(nodes.until([&] { return a.heard->read(over) && b.heard->read(over) && c.heard->read(over) && d.heard->read(over); }));

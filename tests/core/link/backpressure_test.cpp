@@ -13,11 +13,11 @@ std::string kilobyte(char fill) { return std::string(960, fill); }
 } // namespace
 
 TEST_CASE("X-107 X-94 a stalled peer bounds the sender: sends wait, then end in deadline_exceeded") {
+  replies_seen callers;
   link_pair net;
   net.a.outbound_bytes = 10'000;
   net.start();
   net.network.freeze("b");
-  replies_seen callers;
   int admitted = 0;
   record* r = nullptr;
   while (net.a.session->try_send(r = net.make_note(kilobyte('x')), link_pair::to_spot("s")) == admission::admitted)
@@ -42,6 +42,7 @@ TEST_CASE("X-107 X-94 a stalled peer bounds the sender: sends wait, then end in 
 }
 
 TEST_CASE("X-107 a record is charged until the peer took it, not until it was written") {
+  replies_seen caller;
   link_pair net;
   net.a.outbound_bytes = 10'000;
   net.b.owner.takes = false;
@@ -53,7 +54,6 @@ TEST_CASE("X-107 a record is charged until the peer took it, not until it was wr
   net.settle();
   const auto arrived = net.b.owner.messages.size();
   CHECK(arrived >= 8);
-  replies_seen caller;
   r = net.make_note(kilobyte('w'));
   r->reply = caller.route(1);
   net.a.session->send(r, link_pair::to_spot("s"), net.in(1s));
@@ -67,6 +67,7 @@ TEST_CASE("X-107 a record is charged until the peer took it, not until it was wr
 }
 
 TEST_CASE("X-107 M-48 one record larger than the whole bound is admitted when nothing is charged") {
+  replies_seen caller;
   link_pair net;
   net.a.outbound_bytes = 10'000;
   net.start();
@@ -74,7 +75,6 @@ TEST_CASE("X-107 M-48 one record larger than the whole bound is admitted when no
   CHECK(net.a.session->try_send(net.make_note(big), link_pair::to_spot("s")) == admission::admitted);
   auto* small = net.make_note("small");
   CHECK(net.a.session->try_send(small, link_pair::to_spot("s")) == admission::no_room);
-  replies_seen caller;
   small->reply = caller.route(1);
   net.a.session->send(small, link_pair::to_spot("s"), net.in(1s));
   net.settle();
@@ -90,12 +90,12 @@ TEST_CASE("X-107 M-48 one record larger than the whole bound is admitted when no
 }
 
 TEST_CASE("M-151 X-96 waiting sends are admitted in the order in which they began to wait, a later small one after a big one") {
+  replies_seen callers;
   link_pair net;
   net.a.outbound_bytes = 10'000;
   net.b.owner.takes = false;
   net.start();
   net.a.session->send(net.make_note(std::string(9'000, 'f')), link_pair::to_spot("s"), net.in(1s));
-  replies_seen callers;
   const std::string texts[] = {std::string(6'000, '1'), "2", "3"};
   for (std::uint64_t i = 0; i < 3; ++i) {
     auto* r = net.make_note(texts[i]);
@@ -118,6 +118,7 @@ TEST_CASE("M-151 X-96 waiting sends are admitted in the order in which they bega
 }
 
 TEST_CASE("X-98 sends beyond the encoded ones wait as they are, in order, and end one by one") {
+  replies_seen callers;
   link_pair net;
   net.a.outbound_bytes = 2'000;
   net.a.encoded_waiters = 3;
@@ -125,7 +126,6 @@ TEST_CASE("X-98 sends beyond the encoded ones wait as they are, in order, and en
   net.a.session->set_pressure(false);
   net.b.session->set_pressure(true);
   net.settle();
-  replies_seen callers;
   for (std::uint64_t i = 0; i < 2'000; ++i) {
     auto* r = net.make_note(std::to_string(i));
     r->reply = callers.route(i);
@@ -146,11 +146,11 @@ TEST_CASE("X-98 sends beyond the encoded ones wait as they are, in order, and en
 }
 
 TEST_CASE("S-63 a lost link ends waiting sends and requests in unavailable") {
+  replies_seen callers;
   link_pair net;
   net.start();
   net.b.session->set_pressure(true);
   net.settle();
-  replies_seen callers;
   auto* r = net.make_note("x");
   r->reply = callers.route(1);
   net.a.session->send(r, link_pair::to_spot("s"), net.in(10s));
@@ -164,10 +164,10 @@ TEST_CASE("S-63 a lost link ends waiting sends and requests in unavailable") {
 }
 
 TEST_CASE("X-106 X-104 a paused node: sends to it wait, requests in flight complete, replies and control pass, it stays ready") {
-  link_pair net;
-  net.start();
   replies_seen at_a;
   replies_seen at_b;
+  link_pair net;
+  net.start();
   net.a.session->send(net.make_request("in flight", at_a.route(1)), link_pair::to_spot("s"), net.in(1s));
   net.b.session->send(net.make_request("from b", at_b.route(2)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
@@ -197,9 +197,9 @@ TEST_CASE("X-106 X-104 a paused node: sends to it wait, requests in flight compl
 }
 
 TEST_CASE("X-106 data admitted before the pause is held back while a reply leaves") {
+  replies_seen at_b;
   link_pair net{5ms, 3};
   net.start();
-  replies_seen at_b;
   net.b.session->send(net.make_request("?", at_b.route(1)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
   // a's line is busy: what follows queues up behind the batch under way.
@@ -275,9 +275,9 @@ TEST_CASE("X-77 X-86 a flood is worked through in slices, nothing is lost, and a
 }
 
 TEST_CASE("S-64 an orderly close still sends what was admitted, replies first, within its linger") {
+  replies_seen at_b;
   link_pair net{5ms, 9};
   net.start();
-  replies_seen at_b;
   net.b.session->send(net.make_request("?", at_b.route(1)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
   net.network.cut_one_way("a", "b");

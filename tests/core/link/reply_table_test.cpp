@@ -5,12 +5,15 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <barrier>
 #include <thread>
 
 using namespace link_test;
 using namespace std::chrono_literals;
 
 namespace {
+
+constexpr std::size_t requests_raced = 100;
 
 /// Thread-safe; counts the ends of each of a round's requests.
 class counting_receiver final : public reply_receiver {
@@ -22,7 +25,7 @@ public:
   void ref_receiver() noexcept override { references.fetch_add(1); }
   void unref_receiver() noexcept override { references.fetch_sub(1); }
 
-  std::array<std::atomic<int>, 4> ends{};
+  std::array<std::atomic<int>, requests_raced> ends{};
   std::atomic<int> references{0};
 };
 
@@ -50,25 +53,23 @@ TEST_CASE("M-130 M-132 an id is found once; a used one never finds its successor
 }
 
 TEST_CASE("M-130 10,000 races of reply, link loss, deadline and repeated reply: one end each") {
+  constexpr std::size_t rounds = 100;
   reply_table table;
-  std::atomic<int> round{0};
-  std::array<std::atomic<std::uint64_t>, 4> ids{};
   counting_receiver caller;
-  constexpr int rounds = 10'000;
-  std::atomic<int> arrived{0};
+  std::array<std::uint64_t, requests_raced> ids{};
+  std::barrier<> phase{5};
   const auto contend = [&](auto act) {
     return [&, act] {
-      for (int seen = 1; seen <= rounds; ++seen) {
-        while (round.load(std::memory_order_acquire) < seen)
-          std::this_thread::yield();
-        act(seen);
-        arrived.fetch_add(1, std::memory_order_acq_rel);
+      for (std::size_t i = 0; i < rounds; ++i) {
+        phase.arrive_and_wait();
+        act();
+        phase.arrive_and_wait();
       }
     };
   };
-  const auto reply = [&](int) {
-    for (auto& id : ids) {
-      const auto route = table.take(id.load());
+  const auto reply = [&] {
+    for (const auto id : ids) {
+      const auto route = table.take(id);
       if (route.receiver == nullptr)
         continue;
       auto* r = make_record(record_kind::completion);
@@ -79,20 +80,18 @@ TEST_CASE("M-130 10,000 races of reply, link loss, deadline and repeated reply: 
   std::thread threads[] = {
     std::thread{contend(reply)},
     std::thread{contend(reply)},
-    std::thread{contend([&](int) { table.fail_link(1, error{error_kind::unavailable, "lost"}); })},
-    std::thread{contend([&](int) { table.expire(steady_time{2s}); })},
+    std::thread{contend([&] { table.fail_link(1, error{error_kind::unavailable, "lost"}); })},
+    std::thread{contend([&] { table.expire(steady_time{2s}); })},
   };
   int wrong = 0;
-  for (int i = 1; i <= rounds; ++i) {
+  for (std::size_t i = 0; i < rounds; ++i) {
     for (std::size_t k = 0; k < ids.size(); ++k) {
       caller.ends[k] = 0;
       caller.ref_receiver();
       ids[k] = table.add({&caller, k}, 1, steady_time{1s});
     }
-    arrived = 0;
-    round.store(i, std::memory_order_release);
-    while (arrived.load(std::memory_order_acquire) < 4)
-      std::this_thread::yield();
+    phase.arrive_and_wait(); // go
+    phase.arrive_and_wait(); // all have done their worst
     for (const auto& ends : caller.ends)
       wrong += ends != 1;
   }

@@ -6,9 +6,9 @@ using namespace link_test;
 using namespace std::chrono_literals;
 
 TEST_CASE("M-132 M-135 M-139 a request travels with all its parts and its reply finds the way back") {
+  replies_seen caller;
   link_pair net;
   net.start();
-  replies_seen caller;
   auto header = link_pair::to_spot("cart-17");
   header.fence = message_fence{{3}, {4}};
   header.instance_intent = true;
@@ -42,9 +42,9 @@ TEST_CASE("M-132 M-135 M-139 a request travels with all its parts and its reply 
 }
 
 TEST_CASE("M-137 O-7 every end of a request arrives as what it was: empty, each error kind with its code, cancelled") {
+  replies_seen caller;
   link_pair net;
   net.start();
-  replies_seen caller;
   const auto ask = [&] {
     net.a.session->send(net.make_request("?", caller.route(1)), link_pair::to_spot("s"), net.in(1s));
     net.settle();
@@ -68,9 +68,9 @@ TEST_CASE("M-137 O-7 every end of a request arrives as what it was: empty, each 
 }
 
 TEST_CASE("X-165 a reply that cannot be encoded becomes internal_failure at the caller") {
+  replies_seen caller;
   link_pair net;
   net.start();
-  replies_seen caller;
   net.a.session->send(net.make_request("?", caller.route(1)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
   struct no_packet {};
@@ -81,9 +81,9 @@ TEST_CASE("X-165 a reply that cannot be encoded becomes internal_failure at the 
 }
 
 TEST_CASE("M-135 S-63 M-5 a lost link ends every outstanding request in unavailable, once, and nothing is sent again") {
+  replies_seen caller;
   link_pair net;
   net.start();
-  replies_seen caller;
   for (std::uint64_t i = 0; i < 10; ++i)
     net.a.session->send(net.make_request("?", caller.route(i)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
@@ -105,9 +105,9 @@ TEST_CASE("M-135 S-63 M-5 a lost link ends every outstanding request in unavaila
 }
 
 TEST_CASE("M-146 a reply that nobody waits for is counted and dropped") {
+  replies_seen caller;
   link_pair net;
   net.start();
-  replies_seen caller;
   net.a.session->send(net.make_request("?", caller.route(1), net.in(1s)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
   net.executor.run_for(6s); // the deadline has passed, and the next sweep too
@@ -121,9 +121,9 @@ TEST_CASE("M-146 a reply that nobody waits for is counted and dropped") {
 
 TEST_CASE("M-148 10,000 messages of all families from one origin arrive in the order of admission, whatever the delays") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    replies_seen caller;
     link_pair net{30ms, seed};
     net.start();
-    replies_seen caller;
     const target_kind kinds[] = {target_kind::spot, target_kind::actor, target_kind::publish, target_kind::channel};
     for (int i = 0; i < 10'000; ++i) {
       auto header = link_pair::to_spot("x");
@@ -166,13 +166,13 @@ TEST_CASE("M-31 channel, topic and the RID of a node-direct sender are there for
 }
 
 TEST_CASE("M-83 a followed request goes on with its reply route, and the answer goes straight to the origin") {
+  replies_seen caller;
   link_pair origin_and_old;
   origin_and_old.start();
   link_pair old_and_new;
   old_and_new.a.self.rid = "old";
   old_and_new.b.self.rid = "new";
   old_and_new.start();
-  replies_seen caller;
   origin_and_old.a.session->send(origin_and_old.make_request("?", caller.route(5)), link_pair::to_spot("s"), origin_and_old.in(1s));
   origin_and_old.settle();
   // The old owner passes it on ...

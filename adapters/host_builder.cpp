@@ -1,6 +1,7 @@
 // Where a host meets the outside world: which link it uses by default, and CAF's settings (C-46, D-12). The only file that
 // sees both the model and its adapters.
 #include "adapters/caf/caf_link.hpp"
+#include "zlink/caf/caf_reply.hpp"
 #include "zlink/host/address_actor.hpp"
 #include "zlink/host/host_runtime.hpp"
 
@@ -27,7 +28,7 @@ public:
 /// Sets a value that the application has left at CAF's default.
 template <class T>
 void prefer(caf::actor_system_config& config, const std::string& key, T value) {
-  if (caf::get_if<T>(&content(config), key) == nullptr)
+  if (!caf::get_if<T>(&content(config), key))
     config.set(key, std::move(value));
 }
 

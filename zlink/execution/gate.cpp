@@ -87,6 +87,12 @@ void gate::wake(bool at_once) noexcept {
     schedule(*domain_.system, earlier, w.unit);
 }
 
+void gate::post(unique_function<void()> job) noexcept {
+  auto* r = make_record(record_kind::call);
+  r->body.emplace<unique_function<void()>>(std::move(job));
+  push(*r, true);
+}
+
 void gate::wake_run(handler_run& run) noexcept {
   if (worker.running == this) {
     queue_resume(run);
@@ -207,6 +213,12 @@ void gate::handle_control(record* r) noexcept {
       free_record(r);
       sweep();
       break;
+    case record_kind::call: {
+      auto job = std::move(*r->body.get<unique_function<void()>>());
+      free_record(r);
+      job();
+      break;
+    }
     default: complete(r); break;
   }
 }

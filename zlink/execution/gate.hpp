@@ -27,6 +27,8 @@ public:
   void push_ready(execution_object& object, bool at_once) noexcept;
   /// `completion`, `wake` and `sweep` records.
   void push_control(record* r) noexcept { push(*r, true); }
+  /// Runs `job` inside the gate, in no turn, also while a suspended handler holds it.
+  void post(unique_function<void()> job) noexcept;
   /// The run may go on: what it waited for ended outside this gate's turns.
   void wake_run(handler_run& run) noexcept;
   void receive_reply(record* reply) noexcept override { push(*reply, false); }

@@ -28,7 +28,9 @@ infrastructure::infrastructure(std::shared_ptr<serial_executor> unit, std::share
   unit_->on_alarm([this] { on_alarm(); });
 }
 
-infrastructure::~infrastructure() {
+infrastructure::~infrastructure() { stop(); }
+
+void infrastructure::stop() {
   unit_->stop();
   wheel_.advance(steady_time::max());
   while (auto* entry = wheel_.pop_expired())

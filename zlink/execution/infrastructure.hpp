@@ -38,8 +38,8 @@ public:
   bool unschedule(timed& entry) noexcept { return wheel_.cancel(entry); }
   /// Runs `job` in the unit once, after `delay`. Any thread.
   void post_after(steady_duration delay, unique_function<void()> job);
-  /// Runs what is queued, then ends. Timers that are not due never run.
-  void stop() { unit_->stop(); }
+  /// Runs what is queued, then ends; timers that are not due are dropped. Not inside the unit.
+  void stop();
 
 private:
   void on_alarm() noexcept;

@@ -36,6 +36,7 @@ enum class record_kind : std::uint8_t {
   completion, ///< gate inbox: the end of an operation in the gate's table
   wake,       ///< gate inbox: a run waiting for something outside the gate may go on
   sweep,      ///< gate inbox: some operation of the gate may be past its deadline
+  call,       ///< gate inbox: a function of the layer, also while a handler holds the gate
 };
 
 /// Whoever waits for a reply: a gate (operation table), an outside operation, a link. Takes the record.

@@ -12,6 +12,7 @@ struct closing::state {
   counted_ptr<spot_object> object;
   spot_close_reason reason = spot_close_reason::explicit_close;
   steady_time deadline{};
+  bool asked_by_own_turn = false; ///< that turn has checked what is to be checked, and holds the gate (C-115)
   bool abandoned = false; ///< without OnClosing and without touching the row (S-44)
   std::atomic<bool> over{false};
   std::stop_source cleanup;
@@ -49,6 +50,7 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
       place->object = std::move(object);
       place->reason = reason;
       place->deadline = deadline;
+      place->asked_by_own_turn = from_own_turn;
       place->quiet = new_counted<operation<void>>();
       place->quiet->dispatcher = host_.infra->unit();
     }
@@ -91,6 +93,14 @@ bool closing::hold(spot_object& object, submission message) {
 }
 
 task<void> closing::run(std::shared_ptr<state> closing) {
+  if (closing->abandoned)
+    enforce_deadline(closing);
+  else
+    host_.infra->post_after(std::max(closing->deadline - host_.time->now(), steady_duration{0}),
+                            [this, waiting = std::weak_ptr<state>{closing}] {
+                              if (auto late = waiting.lock())
+                                enforce_deadline(std::move(late));
+                            });
   auto deciding = decide(closing);
   const bool decided = co_await std::move(deciding);
   std::vector<counted_ptr<operation<bool>>> told;
@@ -114,26 +124,21 @@ task<void> closing::run(std::shared_ptr<state> closing) {
 task<bool> closing::decide(std::shared_ptr<state> closing) {
   auto& object = *closing->object;
   const bool eviction = closing->reason == spot_close_reason::idle_evicted;
-  auto checking = run_turn<bool>(object, *host_.infra, [this, eviction](execution_object& target) {
-    auto& spot = static_cast<spot_object&>(target);
-    return !spot.fenced() && (!eviction || is_idle(spot));
-  });
-  if (!co_await std::move(checking))
-    co_return false;
+  if (!closing->asked_by_own_turn && !closing->abandoned) {
+    auto checking = run_turn<bool>(object, *host_.infra, [this, eviction](execution_object& target) {
+      auto& spot = static_cast<spot_object&>(target);
+      return !spot.fenced() && (!eviction || is_idle(spot));
+    });
+    if (!co_await std::move(checking))
+      co_return false;
+  }
   const bool has_row = object.factory().kind != spot_kind::entry && !closing->abandoned;
   if (has_row && closing->reason != spot_close_reason::host_shutdown) {
     auto marking = mark(object);
     if (!co_await std::move(marking))
       co_return false;
   }
-  auto sealing = run_turn<bool>(object, *host_.infra, [](execution_object& target) {
-    auto& spot = static_cast<spot_object&>(target);
-    spot.application_word().set(admission_word::sealed_bit);
-    if (spot.has_timers())
-      spot.timers().stop();
-    return true;
-  });
-  co_await std::move(sealing);
+  object.application_word().set(admission_word::sealed_bit); // nothing is admitted any more, ticks included
   host_.waiting->sealed(object);
   co_return true;
 }
@@ -178,25 +183,19 @@ void closing::enforce_deadline(std::shared_ptr<state> closing) {
   closing->cleanup.request_stop();
   const auto kind = closing->reason == spot_close_reason::host_shutdown ? error_kind::shutting_down
                                                                         : error_kind::unavailable;
-  closing->object->submit_step(std::make_unique<turn_step>([kind](execution_object& target) {
+  closing->object->home().post([object = closing->object, kind] {
     const error why{kind, "the spot was closed before this could end"};
-    target.refuse_waiting(why);
-    target.home().fail_operations(target, why);
-  }));
+    object->refuse_waiting(why);
+    object->home().fail_operations(*object, why);
+  });
 }
 
 task<void> closing::finish(std::shared_ptr<state> closing) {
   auto& object = *closing->object;
-  const auto now = host_.time->now();
-  if (closing->abandoned)
-    enforce_deadline(closing);
-  else
-    host_.infra->post_after(std::max(closing->deadline - now, steady_duration{0}),
-                            [this, waiting = std::weak_ptr<state>{closing}] {
-                              if (auto late = waiting.lock())
-                                enforce_deadline(std::move(late));
-                            });
   auto watching = run_turn<bool>(object, *host_.infra, [](execution_object& target) {
+    auto& spot = static_cast<spot_object&>(target);
+    if (spot.has_timers())
+      spot.timers().stop();
     target.watch_quiet(true);
     return true;
   });

@@ -31,8 +31,8 @@ void spot_timer::disarm() {
 
 void spot_timer::expired() noexcept {
   auto self = counted_ptr<spot_timer>::adopt(this);
-  if (cancelled())
-    return;
+  if (cancelled() || object_->application_word().has(admission_word::sealed_bit))
+    return; // no tick is admitted after the closing seal
   pending_.store(true, std::memory_order_release);
   auto* r = make_record(record_kind::tick);
   r->about = counted_ptr<counted>{self};

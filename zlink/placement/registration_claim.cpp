@@ -25,9 +25,9 @@ store_batch node_registration::claim_batch(const owner_token& token,
   if (!entry_spot_id_.empty()) {
     batch.conditions.push_back(steps::missing(spot_key(entry_spot_id_))); // of a row, too: they share the key
     batch.mutations.push_back({spot_key(entry_spot_id_), encode(entry_claim{node_, token}), std::nullopt});
-    batch.mutations.push_back(
-      {capacity_key(node_), encode(capacity_record{node_.lifecycle, {}, {}, {}}), std::nullopt});
   }
+  // A node without Entry Spot may host objects as well.
+  batch.mutations.push_back({capacity_key(node_), encode(capacity_record{node_.lifecycle, {}, {}, {}}), std::nullopt});
   return batch;
 }
 
@@ -162,17 +162,17 @@ store_batch node_registration::rewriting_batch(const sight& seen, const descript
   batch.conditions.push_back(seen.descriptor.record ? steps::unchanged(key, seen.descriptor.version)
                                                     : steps::missing(key));
   batch.mutations.push_back({key, encode(content), std::nullopt});
-  if (entry_spot_id_.empty())
-    return batch;
-  const auto entry_key = spot_key(entry_spot_id_);
-  batch.conditions.push_back(steps::as_read(entry_key, seen.entry));
-  batch.mutations.push_back({entry_key, encode(entry_claim{node_, content.owner}), std::nullopt});
   // Former objects keep their slots; in an emptied store there are none (S-142).
   if (!seen.capacity.record) {
     batch.conditions.push_back(steps::missing(capacity_key(node_)));
     batch.mutations.push_back(
       {capacity_key(node_), encode(capacity_record{node_.lifecycle, {}, {}, {}}), std::nullopt});
   }
+  if (entry_spot_id_.empty())
+    return batch;
+  const auto entry_key = spot_key(entry_spot_id_);
+  batch.conditions.push_back(steps::as_read(entry_key, seen.entry));
+  batch.mutations.push_back({entry_key, encode(entry_claim{node_, content.owner}), std::nullopt});
   return batch;
 }
 

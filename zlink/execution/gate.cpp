@@ -14,10 +14,15 @@ namespace {
 struct worker_state {
   gate* running = nullptr;
   gate* handed = nullptr; ///< woken here, holds its scheduling reference
+  steady_time handed_at{};
   caf::execution_unit* unit = nullptr;
 };
 
 constinit thread_local worker_state worker;
+
+/// A gate woken by a request or reply runs next on this worker, which costs no other thread; after a record that ends
+/// later than this it leaves for another worker (D-2).
+constexpr std::chrono::microseconds longest_hand_off{50};
 
 } // namespace
 
@@ -85,6 +90,7 @@ void gate::wake(bool at_once) noexcept {
   }
   if (auto* earlier = std::exchange(w.handed, this))
     schedule(*domain_.system, earlier, w.unit);
+  w.handed_at = w.running->now_;
 }
 
 void gate::post(unique_function<void()> job) noexcept {
@@ -145,13 +151,38 @@ bool gate::run_batch(std::size_t& budget) noexcept {
         break;
       continue;
     }
+    return_reservations();
     if (become_idle()) {
       at_rest = true;
       break;
     }
   }
+  return_reservations();
   w.running = outer;
   return at_rest;
+}
+
+void gate::return_reservation(execution_object& object, std::uint32_t bytes) noexcept {
+  if (returned_to_ != &object) {
+    return_reservations();
+    returned_to_ = &object;
+  }
+  ++returned_records_;
+  returned_bytes_ += bytes;
+  // Returned one by one where somebody may miss them; else a few together, which spares the lane's word.
+  constexpr std::uint32_t together = 16;
+  const auto& word = object.application_word_;
+  if (returned_records_ >= together || word.has(admission_word::waiters_bit)
+      || word.records() > domain_.application.records / 2 || word.bytes() > domain_.application.bytes / 2)
+    return_reservations();
+}
+
+void gate::return_reservations() noexcept {
+  if (returned_records_ == 0)
+    return;
+  auto& object = *returned_to_;
+  if (object.application_word_.release(std::exchange(returned_records_, 0), std::exchange(returned_bytes_, 0)))
+    domain_.waiting->room_in(object);
 }
 
 bool gate::become_idle() noexcept {
@@ -296,6 +327,7 @@ void gate::settle(handler_run& run) noexcept {
   if (run.now == handler_run::state::holding) {
     assert(holder_ == nullptr || holder_ == &run);
     holder_ = &run;
+    return_reservations();
     return;
   }
   if (holder_ == &run)
@@ -334,11 +366,8 @@ bool gate::run_ready(std::size_t& budget) noexcept {
   }
   --budget;
   now_ = domain_.time->now();
-  if (auto* handed = worker.handed; handed != nullptr && worker.running == this && ready_first_ != nullptr
-                                    && holder_ == nullptr && has_more_work()) {
-    worker.handed = nullptr; // it does not wait for what this gate has left (D-2)
-    schedule(*domain_.system, handed, worker.unit);
-  }
+  if (worker.handed != nullptr && now_ - worker.handed_at > longest_hand_off)
+    schedule(*domain_.system, std::exchange(worker.handed, nullptr), worker.unit);
   if (now_ < turn_budget_end_)
     return true;
   if (ready_first_ != nullptr && ready_first_ != ready_last_) { // occupancy used up: to the back
@@ -351,15 +380,10 @@ bool gate::run_ready(std::size_t& budget) noexcept {
   return false;
 }
 
-bool gate::has_more_work() const noexcept {
-  const auto& object = *ready_first_;
-  return ready_first_ != ready_last_ || (object.open_ && !object.application_.empty()) || !object.lifecycle_.empty()
-         || object.inbox_.load(std::memory_order_relaxed) != nullptr;
-}
-
 void gate::leave_ready(execution_object& object) noexcept {
   inbox_node* none = nullptr;
   auto* next = object.next_ready_;
+  return_reservations();
   if (!object.inbox_.compare_exchange_strong(none, idle(), std::memory_order_acq_rel))
     return; // something arrived
   ready_first_ = next;
@@ -463,13 +487,12 @@ void gate::finish_refused(execution_object& object, record* r, error what) noexc
 
 void gate::finish_record(execution_object& object, record* r) noexcept {
   object.on_handler_ended(*r);
-  const bool somebody_waits = r->charged != 0 && object.application_word_.release(1, r->charged);
-  r->charged = 0;
+  const auto charged = std::exchange(r->charged, 0);
   if (r->kind != record_kind::request && r->body.kind() == payload_kind::error)
     domain_.counters.drop(drop_reason::handler_failed);
   send_reply(r);
-  if (somebody_waits)
-    domain_.waiting->room_in(object);
+  if (charged != 0)
+    return_reservation(object, charged);
 }
 
 } // namespace zlink::detail

@@ -80,9 +80,11 @@ private:
   void finish_run(handler_run& run) noexcept;
   void finish_record(execution_object& object, record* r) noexcept;
   void finish_refused(execution_object& object, record* r, error what) noexcept;
-  bool has_more_work() const noexcept;
   template <class F>
   void end_operation(operation_base& operation, execution_object& owner, F end) noexcept;
+  /// A handler of `object` has ended: its place in the lane is free.
+  void return_reservation(execution_object& object, std::uint32_t bytes) noexcept;
+  void return_reservations() noexcept;
   void leave_ready(execution_object& object) noexcept;
   void watch_deadline(steady_time due) noexcept;
 
@@ -97,6 +99,9 @@ private:
   deadline_watch* watch_ = nullptr;
   steady_time now_{};
   steady_time turn_budget_end_{};
+  execution_object* returned_to_ = nullptr; ///< reservations of this object that are not in its lane's word yet
+  std::uint32_t returned_records_ = 0;
+  std::uint64_t returned_bytes_ = 0;
 
   static inbox_node* idle() noexcept;
 };

@@ -206,6 +206,11 @@ public:
   mesh_node& advertise_host(std::string host);
   /// 0: the system picks one (C-14).
   mesh_node& listen_port(std::uint16_t port);
+  /// A peer by hand, as "caf://host:port", for a node without object role in a host without stores: there is no discovery
+  /// then (C-9, S-62). Dialled again whenever the link is lost.
+  mesh_node& peer(const std::string& where);
+  /// Where this node listens, as peers are told; empty before start (C-17).
+  std::string endpoint() const;
   /// 0..10000; 0 takes the node out of new placements only. May be changed at run time (C-38, C-39, O-133).
   mesh_node& placement_weight(std::uint32_t weight);
   /// User and Instance Spots together on this node; 0: no limit (C-35).

@@ -3,6 +3,9 @@
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/metadata.hpp"
 
+#include <atomic>
+#include <string>
+
 namespace zlink {
 
 namespace {
@@ -39,9 +42,14 @@ std::string_view message_context::content_type() const noexcept {
 }
 
 std::optional<std::string_view> message_context::correlation_id() const noexcept {
-  if (record_->kind != detail::record_kind::request || !record_->extra || record_->extra->correlation.empty())
+  if (record_->kind != detail::record_kind::request)
     return std::nullopt;
-  return record_->extra->correlation;
+  auto& correlation = record_->more().correlation;
+  if (correlation.empty()) { // a request of this host gets one when somebody asks: most handlers do not
+    static std::atomic<std::uint64_t> last{0};
+    correlation = "local-" + std::to_string(last.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
+  return correlation;
 }
 
 std::string_view message_context::metadata(std::string_view key) const noexcept {

@@ -105,6 +105,7 @@ private:
   std::vector<std::string> collect_mistakes() const;
   void make_stores();
   task<void> start_sequence();
+  std::optional<error> start_without_stores();
   void end_start(std::optional<error> failure);
   task<std::optional<error>> claim_nodes(steady_time until);
   task<std::optional<error>> start_entry(node_runtime& node);

@@ -86,6 +86,17 @@ mesh_node& mesh_node::listen_port(std::uint16_t port) {
   return *this;
 }
 
+mesh_node& mesh_node::peer(const std::string& where) {
+  runtime_->require_configuring("peers");
+  auto parsed = detail::parse_endpoint(where);
+  if (!parsed)
+    throw configuration_error{"mesh \"" + name() + "\": \"" + where + "\" is no endpoint of the form scheme://host:port with port 1 to 65535"};
+  runtime_->settings.peers.push_back(std::move(*parsed));
+  return *this;
+}
+
+std::string mesh_node::endpoint() const { return runtime_->listening_at(); }
+
 mesh_node& mesh_node::placement_weight(std::uint32_t weight) {
   if (weight > defaults::max_placement_weight)
     throw configuration_error{"mesh \"" + name() + "\": placement_weight " + std::to_string(weight) + " is not in 0..10000"};

@@ -75,6 +75,8 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     mistakes.push_back(name + "factories and Entry Spots need object_server()");
   if (settings.role == placement::object_role::client && !handlers.empty())
     mistakes.push_back(name + "a node with object_client() takes no node-direct handler");
+  if (!settings.peers.empty() && (has_object_role() || !host_.stores_off))
+    mistakes.push_back(name + "peers by hand need a node without object role in a host without_stores(); with stores, discovery finds them");
   if (settings.placement_weight > defaults::max_placement_weight)
     mistakes.push_back(name + "placement_weight " + std::to_string(settings.placement_weight) + " is not in 0..10000");
   if (settings.spot_limit > placement::slot_limit)
@@ -133,7 +135,7 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
   d.node = identity;
   d.state = state;
   d.role = settings.role;
-  d.endpoint = endpoint;
+  d.endpoint = listening;
   d.entry_spot_id = entry_id;
   d.placement_weight = settings.placement_weight;
   d.spot_limit = settings.spot_limit;
@@ -164,6 +166,16 @@ std::string node_runtime::published_entry_id() const {
 void node_runtime::publish_entry() {
   std::lock_guard guard{mutex_};
   entry_published_ = true;
+}
+
+void node_runtime::note_listening(std::string where) {
+  std::lock_guard guard{mutex_};
+  listening = std::move(where);
+}
+
+std::string node_runtime::listening_at() const {
+  std::lock_guard guard{mutex_};
+  return listening;
 }
 
 placement::descriptor_stamp node_runtime::stamp() const {

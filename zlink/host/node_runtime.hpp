@@ -3,6 +3,7 @@
 
 #include "zlink/execution/fair_limit.hpp"
 #include "zlink/identity.hpp"
+#include "zlink/link.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/spot_factory.hpp"
 #include "zlink/objects/spot_object.hpp"
@@ -31,6 +32,7 @@ struct node_settings {
   std::optional<std::string> bind_host;
   std::optional<std::string> advertise_host;
   std::uint16_t listen_port = 0;
+  std::vector<endpoint> peers; ///< by hand
   std::uint32_t placement_weight = defaults::placement_weight;
   std::uint32_t spot_limit = defaults::spot_limit;
   std::uint32_t activation_concurrency = defaults::activation_concurrency;
@@ -65,6 +67,8 @@ public:
   std::string published_entry_id() const;
   std::string rid() const;
   void publish_entry();
+  void note_listening(std::string where);
+  std::string listening_at() const;
   /// For reservations; empty before the first publication, which no reservation survives. Inside the unit.
   placement::descriptor_stamp stamp() const;
   placement::capacity_limits limits_for(const spot_factory& factory) const noexcept;
@@ -79,7 +83,7 @@ public:
   std::unique_ptr<placement::directory> peers_known;
   std::unique_ptr<mesh_links> links;
   counted_ptr<spot_object> entry;
-  std::string endpoint;
+  std::string listening; ///< endpoint as text, while the unit runs
 
 private:
   host_runtime& host_;

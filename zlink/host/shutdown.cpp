@@ -55,6 +55,10 @@ task<void> host_runtime::shutdown_sequence() {
     if (time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
   }
+  if (!repository)
+    for (auto& node : nodes)
+      if (node->runtime().links)
+        node->runtime().links->stop();
   outside.fail_all({error_kind::shutting_down, "the host is shutting down"});
   if (repository) {
     auto releasing = release_all(time->now() + release_patience);

@@ -104,10 +104,26 @@ void host_runtime::end_start(std::optional<error> failure) {
   started_->fail(std::move(*failure));
 }
 
+/// Node-direct messages between peers configured by hand: no lease, no discovery, no objects (C-9).
+std::optional<error> host_runtime::start_without_stores() {
+  try {
+    for (auto& node : nodes) {
+      auto& n = node->runtime();
+      n.links = std::make_unique<mesh_links>(n, make_transport(n.mesh_name()));
+      n.note_listening(n.links->listen());
+    }
+  } catch (const configuration_error& what) {
+    return error{what.kind(), what.what()};
+  }
+  state.store(host_state::serving, std::memory_order_release);
+  for (auto& node : nodes)
+    node->runtime().links->keep_manual_peers();
+  return std::nullopt;
+}
+
 task<void> host_runtime::start_sequence() {
   if (stores_off) {
-    state.store(host_state::serving);
-    end_start(std::nullopt);
+    end_start(start_without_stores());
     co_return;
   }
   make_stores();
@@ -135,7 +151,7 @@ task<void> host_runtime::start_sequence() {
   }
   try {
     for (auto& node : nodes)
-      node->runtime().endpoint = node->runtime().links->listen();
+      node->runtime().note_listening(node->runtime().links->listen());
   } catch (const configuration_error& what) {
     end_start(error{what.kind(), what.what()});
     co_return;

@@ -102,9 +102,10 @@ std::optional<error> message_call::find_mistake() const {
 void message_call::start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel) {
   operation->verb = target_ == call_target::spot ? "request to spot" : "request to node";
   call_start starting{*host_, *operation, use, std::move(cancel)};
-  if (auto mistake = find_mistake(); !starting.allowed(std::move(mistake), target_ == call_target::spot))
+  auto mistake = find_mistake();
+  started_ = true; // refused or not: there is no second start (M-8)
+  if (!starting.allowed(std::move(mistake), target_ == call_target::spot))
     return;
-  started_ = true;
   auto* r = std::exchange(record_, nullptr);
   const auto timeout = options_ && options_->timeout ? *options_->timeout : host_->default_request_timeout();
   starting.enter(*r, address_, timeout);
@@ -116,6 +117,7 @@ void message_call::start(counted_ptr<operation_base> operation, turn_use use, st
 
 task<void> message_call::start_send(std::stop_token cancel) {
   auto mistake = find_mistake();
+  started_ = true; // refused or not: there is no second start (M-8)
   // The common case: nothing wrong, the target is here and has room. No operation is made.
   if (!mistake && target_ == call_target::spot && !cancel.stop_requested() && !host_->refuse_call(true)
       && !host_->messages.is_resolving(address_)) {
@@ -124,7 +126,6 @@ task<void> message_call::start_send(std::stop_token cancel) {
     if (host_->messages.try_local(record_, address_, intent ? &*intent : nullptr, nullptr, why)
         == local_verdict::admitted) {
       record_ = nullptr;
-      started_ = true;
       return task<void>::done();
     }
   }
@@ -132,7 +133,6 @@ task<void> message_call::start_send(std::stop_token cancel) {
   ended->verb = target_ == call_target::spot ? "send to spot" : "send to node";
   call_start starting{*host_, *ended, turn_use::submit, std::move(cancel)};
   if (starting.allowed(std::move(mistake), target_ == call_target::spot)) {
-    started_ = true;
     auto* r = std::exchange(record_, nullptr);
     const auto timeout = host_->default_send_timeout();
     starting.enter(*r, address_, timeout);

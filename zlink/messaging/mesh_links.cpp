@@ -9,6 +9,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::uint32_t connect_timeout_ms = 5'000;
+constexpr std::chrono::milliseconds manual_redial{1'000};
 constexpr std::uint64_t frame_limit_bytes = 64ULL * 1024 * 1024;
 
 object_role on_wire(placement::object_role role) noexcept { return static_cast<object_role>(role); }
@@ -103,7 +104,7 @@ void mesh_links::dialled(const std::string& rid, result<std::shared_ptr<link_con
     begin(std::move(*outcome));
 }
 
-void mesh_links::begin(std::shared_ptr<link_connection> connection) {
+void mesh_links::begin(std::shared_ptr<link_connection> connection, std::optional<endpoint> dialled) {
   link_options options;
   options.self = self();
   options.connection = std::move(connection);
@@ -120,7 +121,7 @@ void mesh_links::begin(std::shared_ptr<link_connection> connection) {
       session->close("the node is shutting down");
       return;
     }
-    sessions_.emplace(session.get(), session);
+    sessions_.emplace(session.get(), open_link{session, std::move(dialled), {}});
   }
   session->start();
 }
@@ -133,7 +134,55 @@ void mesh_links::on_hello(link_session& link, const link_identity& peer) {
   });
 }
 
+void mesh_links::keep_manual_peers() {
+  std::vector<endpoint> to_dial;
+  {
+    std::lock_guard guard{mutex_};
+    if (stopped_ || draining_)
+      return;
+    for (const auto& where : node_.settings.peers)
+      if (std::none_of(sessions_.begin(), sessions_.end(), [&](const auto& open) { return open.second.dialled == where; })
+          && !dialling_.contains(to_string(where))) {
+        dialling_.insert(to_string(where));
+        to_dial.push_back(where);
+      }
+  }
+  for (const auto& where : to_dial)
+    transport_->connect(where, connect_timeout_ms, [this, where](result<std::shared_ptr<link_connection>> outcome) {
+      {
+        std::lock_guard guard{mutex_};
+        dialling_.erase(to_string(where));
+      }
+      if (outcome)
+        begin(std::move(*outcome), where);
+    });
+  node_.host().infra->post_after(manual_redial, [this] { keep_manual_peers(); });
+}
+
+/// Both sides may have dialled: the link that the smaller RID dialled stays (S-57).
+std::optional<std::string> mesh_links::refuse_manual(link_session& link, const link_identity& peer) {
+  std::lock_guard guard{mutex_};
+  auto& mine = sessions_[&link];
+  mine.rid = peer.rid;
+  for (const auto& [other, open] : sessions_) {
+    if (other == &link || open.rid != peer.rid)
+      continue;
+    const bool this_dialled_by_smaller = mine.dialled.has_value() == (node_.identity.node_rid < peer.rid);
+    const bool same_direction = mine.dialled.has_value() == open.dialled.has_value();
+    if (same_direction || !this_dialled_by_smaller)
+      return "there is a link to this node already";
+  }
+  return std::nullopt;
+}
+
 task<void> mesh_links::judge(counted_ptr<link_session> link, link_identity peer) {
+  if (!node_.peers_known) {
+    if (auto why = refuse_manual(*link, peer))
+      link->refuse(std::move(*why));
+    else
+      link->admit();
+    co_return;
+  }
   auto known = node_.peers_known->find(peer.rid);
   if (!known || known->descriptor->node.lifecycle != peer.lifecycle) {
     auto refreshing = node_.peers_known->refresh();
@@ -226,7 +275,7 @@ void mesh_links::on_down(link_session& link, const std::string&) {
     std::lock_guard guard{mutex_};
     const auto i = sessions_.find(&link);
     if (i != sessions_.end()) {
-      held = std::move(i->second);
+      held = std::move(i->second.session);
       sessions_.erase(i);
     }
     if (const auto p = peers_.find(link.peer().rid); p != peers_.end() && p->second.ready.get() == &link) {
@@ -238,7 +287,7 @@ void mesh_links::on_down(link_session& link, const std::string&) {
     inbound->detach();
   host.infra->post([this, held] {
     controls_.link_lost(*held);
-    if (!node_.host().ending())
+    if (node_.peers_known && !node_.host().ending())
       follow(node_.peers_known->snapshot());
   });
 }
@@ -307,8 +356,8 @@ void mesh_links::stop() {
     std::lock_guard guard{mutex_};
     if (std::exchange(stopped_, true))
       return;
-    for (auto& [raw, session] : sessions_)
-      all.push_back(session);
+    for (auto& [raw, open] : sessions_)
+      all.push_back(open.session);
     waiting = std::move(waiters_);
   }
   for (auto& session : all)

@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -33,6 +35,8 @@ public:
   /// The nodes that discovery knows now: links to those that are gone are closed, missing ones are dialled by the side with
   /// the smaller RID (S-57, S-60). Inside the infrastructure unit.
   void follow(const placement::directory::snapshot_ptr& known);
+  /// Dials the endpoints that were configured by hand, now and whenever one of them has no link (S-60, S-62).
+  void keep_manual_peers();
   /// The one ready link to that peer, or null. Any thread.
   counted_ptr<link_session> ready_link(std::string_view rid) const;
   std::vector<counted_ptr<link_session>> ready_links() const;
@@ -73,7 +77,8 @@ private:
 
   void dial(const std::string& rid);
   void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);
-  void begin(std::shared_ptr<link_connection> connection);
+  void begin(std::shared_ptr<link_connection> connection, std::optional<endpoint> dialled = std::nullopt);
+  std::optional<std::string> refuse_manual(link_session& link, const link_identity& peer);
   task<void> judge(counted_ptr<link_session> link, link_identity peer);
   bool has_ready_link(std::string_view rid) const;
   void tell_waiters();
@@ -85,7 +90,13 @@ private:
   control_calls controls_;
   mutable std::mutex mutex_;
   std::map<std::string, peer, std::less<>> peers_;
-  std::unordered_map<link_session*, counted_ptr<link_session>> sessions_;
+  struct open_link {
+    counted_ptr<link_session> session;
+    std::optional<endpoint> dialled; ///< by this node, and where
+    std::string rid;                 ///< once the peer has said it
+  };
+  std::unordered_map<link_session*, open_link> sessions_;
+  std::set<std::string> dialling_; ///< endpoints configured by hand that are being dialled
   std::vector<waiter> waiters_;
   bool draining_ = false;
   bool stopped_ = false;

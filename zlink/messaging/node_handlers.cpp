@@ -53,14 +53,17 @@ void node_handlers::add(function_handler handler) {
 function_handler* node_handlers::find(payload& body, bool replies) noexcept {
   const auto* packet = body.packet();
   auto* encoded = body.get<encoded_value>();
+  function_handler* replying = nullptr; // serves a send if nobody else does
   for (const auto& e : entries_) {
-    if (e->replies != replies)
+    if (packet != nullptr ? e->packet != packet || e->packet_name != packet->name
+                          : encoded == nullptr || e->packet_name != encoded->packet_name)
       continue;
-    if (packet != nullptr ? e->packet == packet && e->packet_name == packet->name
-                          : encoded != nullptr && e->packet_name == encoded->packet_name)
+    if (e->replies == replies)
       return e.get();
+    if (e->replies)
+      replying = e.get();
   }
-  return nullptr;
+  return replying;
 }
 
 void node_handlers::accept(record* r, std::string_view mesh_name) {

@@ -369,14 +369,17 @@ void outbound::send_by_link(submission message, link_session& link, const object
     header.fence = message_fence{route->object, route->authority};
   if (intent != nullptr) {
     header.instance_intent = true;
-    message_activation part;
-    part.stable_type = intent->type ? std::string_view{*intent->type} : std::string_view{};
-    part.mesh = intent->mesh ? std::string_view{*intent->mesh} : std::string_view{};
-    if (target != nullptr) {
-      part.descriptor = target->revision;
-      part.lifecycle = target->node.lifecycle;
+    // The two names travel together or not at all: a marker alone goes to an owner who knows its type.
+    const std::string* mesh = intent->mesh ? &*intent->mesh : route != nullptr ? &route->mesh_name : nullptr;
+    if (intent->type && mesh != nullptr) {
+      auto& part = header.activation.emplace();
+      part.stable_type = *intent->type;
+      part.mesh = *mesh;
+      if (target != nullptr) {
+        part.descriptor = target->revision;
+        part.lifecycle = target->node.lifecycle;
+      }
     }
-    header.activation = part;
   }
   link.send(r, header, due);
 }

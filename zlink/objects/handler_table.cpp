@@ -23,7 +23,9 @@ void handler_table_builder::add(handler_entry entry) {
   entries_.push_back(std::move(entry));
 }
 
-const handler_entry* find_handler(const handler_table& table, payload& body, bool request) {
+namespace {
+
+const handler_entry* find_exactly(const handler_table& table, payload& body, bool request) {
   if (auto* packet = body.packet())
     return table.find(packet, request);
   if (auto* encoded = body.get<encoded_value>())
@@ -34,6 +36,14 @@ const handler_entry* find_handler(const handler_table& table, payload& body, boo
           e.replies == request && caf_ops != nullptr && caf_ops->matches(*message))
         return &e;
   return nullptr;
+}
+
+} // namespace
+
+const handler_entry* find_handler(const handler_table& table, payload& body, bool request) {
+  const auto* entry = find_exactly(table, body, request);
+  // A send may be served by a handler that replies; nobody gets the reply.
+  return entry != nullptr || request ? entry : find_exactly(table, body, true);
 }
 
 void* decoded_body(record& r, const execution_object& object, const packet_type& wanted) {

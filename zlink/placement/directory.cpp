@@ -3,6 +3,7 @@
 #include "zlink/placement/lease.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace zlink::placement {
 

@@ -1,6 +1,7 @@
 // The nodes of one mesh, found by polling the store (S-50 to S-56, S-68, S-69).
 #pragma once
 
+#include "zlink/defaults.hpp"
 #include "zlink/placement/candidates.hpp"
 #include "zlink/placement/store_calls.hpp"
 #include "zlink/unique_function.hpp"

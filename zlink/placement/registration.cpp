@@ -62,10 +62,11 @@ void node_registration::end_turn() {
 task<registration_outcome> node_registration::in_turn(task<registration_outcome> step) {
   auto taking = take_turn();
   co_await std::move(taking);
-  auto stepping = as_result(std::move(step));
-  const auto outcome = co_await std::move(stepping);
-  end_turn(); // also when the application's `edit` threw
-  co_return outcome.value();
+  struct turn {
+    node_registration& of;
+    ~turn() { of.end_turn(); } // also when the application's `edit` throws
+  } held{*this};
+  co_return co_await std::move(step);
 }
 
 // -- looking -----------------------------------------------------------------------------------------------------------------

@@ -16,9 +16,11 @@ struct watcher {
       ++changes;
       last = now;
     });
-    host.stops.push_back([this] { return nodes.stop(); });
     host.infra.post([this] { nodes.start(); });
     w.executor.run();
+  }
+  ~watcher() {
+    host.run([this] { return nodes.stop(); });
   }
   std::vector<std::string> rids() const {
     std::vector<std::string> all;

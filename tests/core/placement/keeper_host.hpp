@@ -95,8 +95,6 @@ public:
   }
   ~keeper_host() {
     faults->set_rule({});
-    for (auto& stop : stops)
-      run(stop);
     run([this] { return owner->stop(); });
     faults->release_all();
     world.executor.run();
@@ -131,8 +129,6 @@ public:
   std::optional<owner_token> lost;
   std::vector<std::string> log;
   std::optional<ownership> owner;
-  /// Of what a test added; run before the lease keeper stops.
-  std::vector<std::function<task<void>()>> stops;
 };
 
 /// A node of a host.

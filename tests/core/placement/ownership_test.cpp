@@ -461,6 +461,23 @@ TEST_CASE("S-142 in an emptied store every host loses its lease, one makes a new
   }
 }
 
+TEST_CASE("S-142 a claim is not written into a data set that was replaced since its epoch was read") {
+  shared_world w;
+  keeper_host a{w};
+  bool replaced = false;
+  a.faults->set_rule([&](const store_call& call) {
+    if (call.what == store_operation::write && !replaced) {
+      replaced = true;
+      w.put(epoch_key(), encode(epoch_record{{5, 5}}));
+    }
+    return store_fault::none;
+  });
+  a.started();
+  CHECK(a.writes() == 2);
+  w.executor.run_for(30s);
+  CHECK(!a.lost);
+}
+
 TEST_CASE("S-142 another or no epoch means a lost lease even if the lease record is there") {
   for (const bool gone : {false, true}) {
     shared_world w;

@@ -19,7 +19,9 @@ struct sweeping_host {
            [this](const std::string& id, const row_record&) { found.push_back(id); }) {
     node.published();
     rows.add_node(node.node);
-    host.stops.push_back([this] { return rows.stop(); });
+  }
+  ~sweeping_host() {
+    host.run([this] { return rows.stop(); });
   }
   fragment_result apply(fragment step) {
     return host.run([&]() -> task<fragment_result> { return wrap(host.records.apply(std::move(step))); });
@@ -188,6 +190,10 @@ TEST_CASE("C-98 S-44 rows of a former token, and of another lifecycle, are not r
   a.create_row(instance_spot, "old");
   CHECK(a.scan().complete);
   CHECK(a.found.size() == 1);
+  bool found = false;
+  sweep without_node{a.host.infra, a.host.records, *a.host.owner, {}, [&](auto&, auto&) { found = true; }};
+  CHECK(a.host.run([&] { return without_node.scan(); }).complete);
+  CHECK(!found);
   w.time->advance(20s);
   w.executor.run_for(1s);
   REQUIRE(a.host.owner->held());

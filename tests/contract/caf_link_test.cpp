@@ -79,7 +79,7 @@ const transport_registration caf_remoting{"caf", [] { return std::make_unique<ca
 
 } // namespace
 
-TEST_CASE("S-58 links over CAF remoting stay on loopback unless TLS is configured") {
+TEST_CASE("links over CAF remoting stay on loopback unless TLS is configured") {
   caf_config config;
   caf::actor_system system{config};
   const auto transport = make_caf_link(system);
@@ -94,7 +94,7 @@ TEST_CASE("S-58 links over CAF remoting stay on loopback unless TLS is configure
   transport->stop();
 }
 
-TEST_CASE("S-58 text forms of endpoints") {
+TEST_CASE("text forms of endpoints") {
   CHECK(to_string(endpoint{"caf", "::1", 80}) == "caf://[::1]:80");
   CHECK(parse_endpoint("tcp://[::1]:80") == endpoint{"tcp", "::1", 80});
   CHECK(parse_endpoint("sim://host-1.example:65535") == endpoint{"sim", "host-1.example", 65535});

@@ -148,7 +148,7 @@ bytes batch_of(std::size_t number, std::size_t size) {
 
 } // namespace
 
-TEST_CASE("S-58 a transport says where it listens, and both ends get one connection") {
+TEST_CASE("link transport: it says where it listens, and both ends get one connection") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
     CHECK(net.where().port != 0);
@@ -161,7 +161,7 @@ TEST_CASE("S-58 a transport says where it listens, and both ends get one connect
   });
 }
 
-TEST_CASE("M-148 X-174 batches arrive whole and in order, both ways, one under way at a time, events one at a time") {
+TEST_CASE("X-174 batches arrive whole and in order, both ways, one under way at a time, events one at a time") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
     end_point a;
@@ -189,7 +189,7 @@ TEST_CASE("M-148 X-174 batches arrive whole and in order, both ways, one under w
   });
 }
 
-TEST_CASE("S-58 what arrives before start is delivered after it") {
+TEST_CASE("link transport: what arrives before start is delivered after it") {
   for_each_transport([](transports_under_test& nodes) {
     std::mutex mutex;
     std::shared_ptr<link_connection> accepted;
@@ -247,7 +247,7 @@ TEST_CASE("S-64 a close is known at both ends, once, after the batch that was un
   });
 }
 
-TEST_CASE("S-58 a batch above the limit ends the connection and is not delivered") {
+TEST_CASE("link transport: a batch above the limit ends the connection and is not delivered") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
     end_point a;
@@ -307,7 +307,7 @@ TEST_CASE("X-77 a connection that asks for turns gets them, and another one's ba
   });
 }
 
-TEST_CASE("S-60 stop ends every connection at both ends, and nothing follows it") {
+TEST_CASE("link transport: stop ends every connection at both ends, and nothing follows it") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
     end_point a;

@@ -31,7 +31,7 @@ public:
 
 } // namespace
 
-TEST_CASE("M-130 M-132 an id is found once; a used one never finds its successor in the same place") {
+TEST_CASE("M-130 an id is found once; a used one never finds its successor in the same place") {
   reply_table table;
   replies_seen caller;
   const auto first = table.add(caller.route(1), 1, {});

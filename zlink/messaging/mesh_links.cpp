@@ -240,8 +240,13 @@ bool mesh_links::on_message(link_session& link, record* r, const message_header&
     return true;
   }
   r->more().correlation = format_uuid_v4(header.operation);
-  auto deliver = node_.host().messages.make_delivery(r, header, node_, link.peer().rid);
-  return inbound->take(std::move(deliver), wire_bytes);
+  auto& host = node_.host();
+  return inbound->take([r, permits = host.permits.get(),
+                        deliver = host.messages.make_delivery(r, header, node_, link.peer().rid)]() mutable {
+                         r->permit = permits; // given back when its handler starts, or never will
+                         deliver();
+                       },
+                       wire_bytes);
 }
 
 void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view payload) {

@@ -7,6 +7,8 @@
 #include "zlink/timer.hpp"
 #include "zlink/worker.hpp"
 
+#include <caf/actor.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
@@ -23,6 +25,8 @@ namespace detail {
 
 class spot_object;
 
+void start_ask(spot_object& object, const caf::actor& whom, caf::message question, std::chrono::nanoseconds timeout,
+               counted_ptr<operation_base> ended);
 /// Registers while `configure()` runs; throws `operation_failed(invalid_operation)` at any other time (M-157).
 void register_handler(spot_object& object, handler_entry entry);
 task<timer> start_timer(spot_object& object, std::string name, std::chrono::nanoseconds period, timer_options options,
@@ -133,6 +137,16 @@ public:
   /// `body(std::stop_token)` returns a task; more of them may be under way than there are pool threads.
   template <class F>
   auto run_io_worker(F body) const -> worker_call<typename std::invoke_result_t<F&, std::stop_token>::value_type>;
+
+  /// Asks a CAF actor; `R` is what it answers: a packet, a number, a text, or `void`. The turn is kept until the answer is
+  /// there (D-17). Fails with `deadline_exceeded` after `timeout` (1 ms to INT_MAX ms), `unavailable` if the actor is gone,
+  /// `internal_failure` with the platform code if it answered an error. Inside a turn of this Spot only.
+  template <class R, class... Ts>
+  task<R> ask(const caf::actor& whom, std::chrono::nanoseconds timeout, Ts... question) const {
+    auto ended = detail::new_counted<detail::operation<R>>();
+    detail::start_ask(*object_, whom, caf::make_message(std::move(question)...), timeout, ended);
+    return task<R>{std::move(ended)};
+  }
 
   // -- for the layer ---------------------------------------------------------------------------------------------------
   detail::spot_object& object() const noexcept { return *object_; }

@@ -62,6 +62,12 @@ host::host(caf::actor_system& system, host_options options)
 host::~host() {
   if (runtime_->options.environment == nullptr)
     sync_wait(runtime_->shutdown()); // with an injected environment its owner has shut the host down
+  if (runtime_->left_behind()) { // a handler that never ends keeps what it uses, and the bound of ~host is kept
+    static_cast<void>(runtime_.release());
+    static_cast<void>(own_system_.release());
+    static_cast<void>(own_config_.release());
+    return;
+  }
   runtime_->end();
 }
 

@@ -53,6 +53,8 @@ public:
   task<shutdown_result> shutdown();
   /// Blocks until the infrastructure has ended; after `shutdown()`.
   void end() noexcept;
+  /// After a forced shutdown: a handler still runs, so nothing that it may use can be destroyed.
+  bool left_behind() const noexcept { return left_behind_.load(); }
 
   /// The token of the lease; zero while there is none, which no record names. Inside the infrastructure unit.
   placement::owner_token token() const noexcept;
@@ -114,7 +116,7 @@ private:
   task<void> lease_regained();
   void sweep_idle_later();
   task<void> shutdown_sequence();
-  task<void> close_all(steady_time deadline);
+  task<bool> close_all(steady_time deadline);
   task<void> release_all(steady_time until);
 
   std::shared_ptr<link_transport> make_transport(const std::string& mesh);
@@ -124,6 +126,7 @@ private:
   counted_ptr<operation<void>> started_;
   std::mutex shutdown_mutex_;
   std::vector<counted_ptr<operation<shutdown_result>>> shutdown_waiters_;
+  std::atomic<bool> left_behind_{false};
   bool shutdown_begun_ = false;
   std::optional<shutdown_result> shutdown_result_;
   std::chrono::milliseconds idle_sweep_period_{0};

@@ -7,6 +7,7 @@ namespace zlink::detail {
 
 namespace {
 
+constexpr std::chrono::milliseconds handler_patience{1'000}; // for handlers that the deadline has just failed
 constexpr std::chrono::milliseconds release_patience{2'000}; // for the store, beyond the deadline of the work
 
 } // namespace
@@ -49,10 +50,10 @@ task<void> host_runtime::shutdown_sequence() {
     }
     const auto failed_before = closings.failed_callbacks.load();
     auto closing = close_all(deadline);
-    co_await std::move(closing);
+    const bool all_closed = co_await std::move(closing);
     if (closings.failed_callbacks.load() != failed_before)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::teardown_failed};
-    if (time->now() >= deadline)
+    if (!all_closed || time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
   }
   if (!repository)
@@ -75,11 +76,16 @@ task<void> host_runtime::shutdown_sequence() {
     waiter->set(result<shutdown_result>{outcome});
 }
 
-task<void> host_runtime::close_all(steady_time deadline) {
+/// False: a handler does not end; what it uses stays behind.
+task<bool> host_runtime::close_all(steady_time deadline) {
   std::vector<task<bool>> closes;
   for (auto& object : objects.snapshot())
     closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, false));
   while (objects.size() != 0 || closings.under_way() != 0) {
+    if (time->now() >= deadline + handler_patience) {
+      left_behind_ = true;
+      co_return false;
+    }
     auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
     co_await std::move(pausing);
     // An activation that was under way when the drain began shows up as another object (L-251).
@@ -87,6 +93,7 @@ task<void> host_runtime::close_all(steady_time deadline) {
       for (auto& object : objects.snapshot())
         closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, false));
   }
+  co_return true;
 }
 
 task<void> host_runtime::release_all(steady_time until) {

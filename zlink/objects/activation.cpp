@@ -45,6 +45,10 @@ struct activation::attempt {
   unique_id reservation;
   bool root_stored = false;
   bool reserved = false;
+  steady_time first_until{}; ///< when the first message's caller stops waiting; a send's never does
+
+  /// Nobody waits any more: the factory is not started for a call that has ended (C-102, S-159).
+  bool forsaken(steady_time now) const { return now >= first_until && object->application_word().records() <= 1; }
 };
 
 counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_factory& factory, std::string id) {
@@ -69,7 +73,9 @@ void activation::begin(node_runtime& node, const spot_factory& factory, const st
 task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, record* first,
                            std::optional<placement::observed_object> seen) {
   const auto limit = std::chrono::milliseconds{node->settings.request_timeout};
-  attempt a{std::move(object), *node, first, host_.time->now() + limit, {}, {}, host_.random->next_id(), false, false};
+  const auto first_until = first->kind == record_kind::request ? first->deadline : steady_time::max();
+  attempt a{std::move(object),        *node, first, host_.time->now() + limit, {}, {},
+            host_.random->next_id(), false, false, first_until};
   if (seen) {
     a.seen = std::move(*seen);
   } else {
@@ -108,6 +114,8 @@ task<std::optional<error>> activation::prepare(attempt& a) {
   auto reserving = reserve(a);
   if (auto failed = co_await std::move(reserving))
     co_return failed;
+  if (a.forsaken(host_.time->now()))
+    co_return error{error_kind::deadline_exceeded, "the call that was to wake \"" + a.object->id() + "\" has ended"};
   auto building = build(*a.object, a.node, std::nullopt);
   auto built = co_await std::move(building);
   if (!built)
@@ -207,27 +215,34 @@ task<std::optional<error>> activation::reserve(attempt& a) {
 }
 
 task<std::optional<error>> activation::commit(attempt& a) {
-  placement::reservation_end end;
-  end.id = a.object->id();
-  end.reservation = a.reservation;
-  end.target_owner = host_.token();
-  end.target = a.node.stamp();
-  auto decided = placement::commit(a.seen, end, std::nullopt);
-  auto* step = std::get_if<placement::fragment>(&decided);
-  if (step == nullptr)
-    co_return error{error_kind::unavailable, "the reservation was lost"};
-  auto row = step->mutations.front().put;
-  auto applying = host_.repository->apply(std::move(*step));
-  const auto applied = co_await std::move(applying);
-  if (applied.what == placement::fragment_outcome::applied) {
-    auto decoded = placement::decode<placement::object_record>(*row);
-    a.seen.record = std::move(std::get<placement::object_record>(decoded));
-    a.seen.version = applied.row_version;
-    co_return std::nullopt;
+  for (;;) {
+    placement::reservation_end end;
+    end.id = a.object->id();
+    end.reservation = a.reservation;
+    end.target_owner = host_.token();
+    end.target = a.node.stamp();
+    auto decided = placement::commit(a.seen, end, std::nullopt);
+    auto* step = std::get_if<placement::fragment>(&decided);
+    if (step == nullptr)
+      co_return error{error_kind::unavailable, "the reservation was lost"};
+    auto applying = host_.repository->apply(std::move(*step));
+    const auto applied = co_await std::move(applying);
+    if (applied.what == placement::fragment_outcome::applied)
+      co_return std::nullopt;
+    if (applied.what != placement::fragment_outcome::conflict)
+      co_return store_failed("publishing the spot");
+    // The node may have published another revision meanwhile (C-39): what the row says decides.
+    auto reading = host_.repository->read_spot(a.object->id());
+    auto outcome = co_await std::move(reading);
+    const auto* found = placement::seen_in(outcome);
+    if (found == nullptr)
+      co_return store_failed("publishing the spot");
+    a.seen = *found;
+    if (!may_retry(a.due))
+      co_return error{error_kind::deadline_exceeded, "the spot could not be published in time"};
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
   }
-  if (applied.what == placement::fragment_outcome::conflict)
-    co_return error{error_kind::unavailable, "the reservation was lost"};
-  co_return store_failed("publishing the spot");
 }
 
 task<void> activation::abort(attempt& a) {
@@ -295,16 +310,19 @@ task<void> activation::retire_root(counted_ptr<spot_object> object) {
     if (row == nullptr || !row->root || row->generation != object->generation())
       co_return;
     const auto reference = row->root->reference;
+    const bool recorded = row->root->cursor != 0;
     placement::owned_object owned{placement::object_kind::instance_spot, object->id(), host_.token()};
-    auto decided = placement::retire_root(*seen, owned);
+    // First the record that the handler has ended, then the end of the pointer (C-97).
+    auto decided = recorded ? placement::retire_root(*seen, owned) : placement::advance_cursor(*seen, owned, 1);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
       co_return;
     auto applying = host_.repository->apply(std::move(*step));
     const auto applied = co_await std::move(applying);
-    if (applied.what == placement::fragment_outcome::applied)
+    const bool done = applied.what == placement::fragment_outcome::applied;
+    if (done && recorded)
       host_.repository->forget_payload(reference);
-    if (applied.what != placement::fragment_outcome::conflict)
+    if ((done && recorded) || (!done && applied.what != placement::fragment_outcome::conflict))
       co_return;
   }
 }

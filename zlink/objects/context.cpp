@@ -1,5 +1,6 @@
 #include "zlink/context.hpp"
 
+#include "zlink/caf/ask.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/spot_timers.hpp"
 #include "zlink/spot.hpp"
@@ -65,6 +66,15 @@ caf::event_based_actor* spot_application::self() const { return bound_object().s
 
 task<spot_create_response> user_spot_application::on_create(const message&) {
   return make_ready_task(result<spot_create_response>{spot_create_response{}});
+}
+
+void start_ask(spot_object& object, const caf::actor& whom, caf::message question, std::chrono::nanoseconds timeout,
+               counted_ptr<operation_base> ended) {
+  const auto checked = check_timeout(timeout);
+  if (object.fenced())
+    ended->fail({error_kind::unavailable, "the spot has closed"});
+  else
+    start_ask(static_cast<execution_object&>(object), whom, std::move(question), checked, std::move(ended));
 }
 
 void register_handler(spot_object& object, handler_entry entry) { object.register_handler(std::move(entry)); }

@@ -387,13 +387,28 @@ std::optional<placement::kept_terminal> user_spots::terminal_of(const result<spo
 }
 
 task<bool> user_spots::finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit) {
-  auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);
-  auto* step = std::get_if<placement::fragment>(&decided);
-  if (step == nullptr)
-    co_return false;
-  auto applying = host_.repository->apply(std::move(*step));
-  const auto applied = co_await std::move(applying);
-  co_return applied.what == placement::fragment_outcome::applied;
+  constexpr int attempts = 16; // the node may publish another revision meanwhile (C-39)
+  for (int i = 0; i < attempts; ++i) {
+    if (auto* node = host_.find_node(end.target.node.mesh_name))
+      end.target = node->stamp();
+    auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);
+    auto* step = std::get_if<placement::fragment>(&decided);
+    if (step == nullptr)
+      co_return false;
+    auto applying = host_.repository->apply(std::move(*step));
+    const auto applied = co_await std::move(applying);
+    if (applied.what != placement::fragment_outcome::conflict)
+      co_return applied.what == placement::fragment_outcome::applied;
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
+    auto reading = host_.repository->read_spot(end.id);
+    auto outcome = co_await std::move(reading);
+    const auto* found = placement::seen_in(outcome);
+    if (found == nullptr)
+      co_return false;
+    seen = *found;
+  }
+  co_return false;
 }
 
 // -- find, close ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,63 @@
+// Replays a package log into Spots on several nodes, then checks every Spot against a plain fold of the same file.
+#include "cluster.hpp"
+#include "options.hpp"
+#include "package_log.hpp"
+#include "replay.hpp"
+#include "report.hpp"
+#include "small_log.hpp"
+
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+namespace {
+
+/// The log of the options, or nothing if it cannot be read or holds nothing about packages.
+std::optional<package_log> load(const std::string& file) {
+  package_log log;
+  if (file.empty()) {
+    std::istringstream from{small_log};
+    log = read_package_log(from);
+  } else {
+    std::ifstream from{file};
+    if (!from) {
+      std::cerr << "event_replay: cannot read " << file << '\n';
+      return std::nullopt;
+    }
+    log = read_package_log(from);
+  }
+  print_malformed(log);
+  if (log.entries.empty()) {
+    std::cerr << "event_replay: no line names a package\n";
+    return std::nullopt;
+  }
+  return log;
+}
+
+int run(const options& chosen) {
+  std::cout << "event_replay: " << (chosen.file.empty() ? "the small log" : chosen.file) << ", " << chosen.nodes
+            << " nodes, at most " << chosen.outstanding << " lines under way\n";
+  const auto log = load(chosen.file);
+  if (!log)
+    return 2;
+  cluster nodes{chosen.nodes};
+  const auto replayed = replay(*log, nodes, chosen.outstanding);
+  const auto spots = ask_all(*log, nodes, chosen.outstanding);
+  print_table(replayed, spots, nodes);
+  return print_verdict(*log, replayed, spots) ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto parsed = parse_options(argc, argv);
+    const auto* chosen = std::get_if<options>(&parsed);
+    return chosen ? run(*chosen) : std::get<int>(parsed);
+  } catch (const std::exception& failure) {
+    std::cerr << "event_replay: " << failure.what() << '\n';
+    return 1;
+  }
+}

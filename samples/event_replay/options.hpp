@@ -1,0 +1,15 @@
+// The command line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+
+struct options {
+  std::string file; ///< empty: the small log that comes with the program
+  std::size_t nodes = 4;
+  std::size_t outstanding = 256;
+};
+
+/// The options, or the exit code of a program that has nothing more to do, after it has said why.
+std::variant<options, int> parse_options(int argc, char** argv);

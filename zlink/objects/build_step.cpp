@@ -19,11 +19,7 @@ public:
   build_step(std::optional<message> request, counted_ptr<operation<result<spot_create_response>>> ended)
     : request_(std::move(request)), ended_(std::move(ended)) {}
 
-  task<void> run(execution_object& object) override {
-    auto& spot = static_cast<spot_object&>(object);
-    spot.construct();
-    return request_ ? create(spot) : spot.application()->on_initialize();
-  }
+  task<void> run(execution_object& object) override { return build(static_cast<spot_object&>(object)); }
   void ended(execution_object&, std::exception_ptr failure) noexcept override {
     if (failure)
       ended_->set(result<result<spot_create_response>>{result<spot_create_response>{error_of(failure)}});
@@ -32,11 +28,13 @@ public:
   }
 
 private:
-  task<void> create(spot_object& spot) {
-    auto& application = static_cast<user_spot_application&>(*spot.application());
-    response_ = co_await application.on_create(*request_);
+  /// A coroutine also for what comes before the first suspension: everything that the application throws ends the step.
+  task<void> build(spot_object& spot) {
+    spot.construct();
+    if (request_)
+      response_ = co_await static_cast<user_spot_application*>(spot.application())->on_create(*request_);
     if (response_.accepted)
-      co_await application.on_initialize();
+      co_await spot.application()->on_initialize();
   }
 
   std::optional<message> request_;
@@ -49,14 +47,14 @@ public:
   closing_step(spot_closing_context context, std::stop_token cleanup, counted_ptr<operation<bool>> ended)
     : context_(context), cleanup_(std::move(cleanup)), ended_(std::move(ended)) {}
 
-  task<void> run(execution_object& object) override {
-    return static_cast<spot_object&>(object).application()->on_closing(context_, cleanup_);
-  }
+  task<void> run(execution_object& object) override { return close(static_cast<spot_object&>(object)); }
   void ended(execution_object&, std::exception_ptr failure) noexcept override {
     ended_->set(result<bool>{failure == nullptr});
   }
 
 private:
+  task<void> close(spot_object& spot) { co_await spot.application()->on_closing(context_, cleanup_); }
+
   spot_closing_context context_;
   std::stop_token cleanup_;
   counted_ptr<operation<bool>> ended_;

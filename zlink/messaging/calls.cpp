@@ -94,6 +94,8 @@ std::optional<error> message_call::find_mistake() const {
     return std::nullopt;
   if (options_->twice != nullptr)
     return error{error_kind::invalid_operation, std::string{options_->twice} + " was set twice on one call"};
+  if (options_->intent && is_entry_spot_format(address_))
+    return error{error_kind::invalid_operation, '"' + address_ + "\" has the form of an Entry Spot id, which only the layer issues"};
   if (target_ == call_target::spot && options_->mesh && !options_->intent)
     return error{error_kind::invalid_operation, "in_mesh needs instance_spot: it says where a missing spot may come to life"};
   return std::nullopt;

@@ -45,9 +45,14 @@ void outbound::accept_remote(record* r, const std::string& id, std::optional<ins
   const auto verdict = try_local(r, id, intent ? &*intent : nullptr, nullptr, why, true);
   switch (verdict) {
     case local_verdict::admitted: return;
+    case local_verdict::refused:
+      // The sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88).
+      if (fenced && why->kind() == error_kind::not_found
+          && host_.objects.deliver(id, r, true, true, [](spot_object&) { return true; }).verdict == admission::admitted)
+        return;
+      [[fallthrough]];
     case local_verdict::same_gate:
-    case local_verdict::no_room:
-    case local_verdict::refused: refuse(r, std::move(*why)); return;
+    case local_verdict::no_room: refuse(r, std::move(*why)); return;
     case local_verdict::closing: {
       submission held{r, id, std::make_unique<instance_intent>(std::move(*intent)), nullptr, r->deadline};
       if (auto object = host_.objects.find(id); object && host_.closings.hold(*object, std::move(held)))

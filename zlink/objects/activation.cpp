@@ -274,9 +274,10 @@ task<result<spot_create_response>> activation::build(spot_object& object, node_r
 bool activation::may_retry(steady_time due) const { return host_.time->now() < due; }
 
 void activation::open(spot_object& object) {
+  // Admitted from now on, in the continuation of the commit: no message sent after it ends in not_found (C-88).
+  object.application_word().clear(admission_word::staging_bit);
   object.submit_step(std::make_unique<turn_step>([](execution_object& target) {
     static_cast<spot_object&>(target).note_work();
-    target.application_word().clear(admission_word::staging_bit);
     target.set_open(true);
   }));
 }

@@ -1,5 +1,5 @@
-// What the runtime needs from the network: ordered byte batches to one peer. Implementations stand in adapters/; records,
-// credit and liveness are the business of messaging/link_session, so a transport knows nothing of them.
+// What the runtime needs from the network: ordered byte batches to one peer. Implementations stand in adapters/;
+// records, credit and liveness are the business of messaging/link_session, so a transport knows nothing of them.
 #pragma once
 
 #include "zlink/error.hpp"
@@ -28,8 +28,8 @@ std::optional<endpoint> parse_endpoint(std::string_view text);
 /// True for 127.0.0.0/8, ::1 and "localhost": the only places where a link may go unprotected.
 bool is_loopback(std::string_view host) noexcept;
 
-/// What happens on one connection. Calls come from the transport's thread, one at a time for a connection and never on the
-/// stack of a call into it. Receiving must do little.
+/// What happens on one connection. Calls come from the transport's thread, one at a time for a connection and never on
+/// the stack of a call into it. Receiving must do little.
 class link_connection_events {
 public:
   virtual ~link_connection_events() = default;
@@ -40,7 +40,8 @@ public:
   virtual bool on_turn() = 0;
   /// The batch given to `write` was taken; the next may follow.
   virtual void on_writable() = 0;
-  /// The last call, exactly once after `start()`, whoever ended the connection. The transport then lets go of the events.
+  /// The last call, exactly once after `start()`, whoever ended the connection. The transport then lets go of the
+  /// events.
   virtual void on_closed(std::string reason) = 0;
 };
 
@@ -53,8 +54,8 @@ public:
   /// Sends `batch`, 1 byte or more, whole and in order. One batch is under way at a time: the next call follows
   /// `on_writable()`. After `close()` and after the loss of the peer the batch is dropped.
   virtual void write(bytes batch) = 0;
-  /// Largest batch that may be received, 64 KiB until the first call; a larger one ends the connection, and memory for it
-  /// is never allocated where the transport sees the length first.
+  /// Largest batch that may be received, 64 KiB until the first call; a larger one ends the connection, and memory for
+  /// it is never allocated where the transport sees the length first.
   virtual void limit_batches(std::uint64_t largest_bytes) = 0;
   /// Ends the connection. The batch under way is still sent if the peer takes it. Any number of times.
   virtual void close() = 0;
@@ -65,15 +66,16 @@ public:
 /// Largest batch received before the handshake said more (see `limit_batches`).
 inline constexpr std::uint64_t handshake_batch_bytes = 64 * 1024;
 
-/// Makes connections for one node. Any thread may call; handlers run on the transport's thread, never on the caller's stack.
+/// Makes connections for one node. Any thread may call; handlers run on the transport's thread, never on the caller's
+/// stack.
 class link_transport {
 public:
   using accept_handler = unique_function<void(std::shared_ptr<link_connection>)>;
   using connect_handler = unique_function<void(result<std::shared_ptr<link_connection>>)>;
 
   virtual ~link_transport() = default;
-  /// Begins to accept, once per transport; port 0 lets the system choose. Returns where. Throws `configuration_error` for
-  /// an address that cannot be bound or may not be used unprotected.
+  /// Begins to accept, once per transport; port 0 lets the system choose. Returns where. Throws `configuration_error`
+  /// for an address that cannot be bound or may not be used unprotected.
   virtual endpoint listen(const std::string& host, std::uint16_t port, accept_handler accepted) = 0;
   /// Calls `done` exactly once, with `unavailable` if there is no connection after about `timeout_ms`.
   virtual void connect(const endpoint& where, std::uint32_t timeout_ms, connect_handler done) = 0;

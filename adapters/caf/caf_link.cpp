@@ -86,7 +86,7 @@ public:
     broker->enqueue(self_, caf::make_message_id(1), caf::make_message(caf::connect_atom::value, host, port), nullptr);
   }
 
-  // -- link_connection: any thread -----------------------------------------------------------------------------------------
+  // -- link_connection: any thread ------------------------------------------------------------------------------------
 
   void start(std::shared_ptr<link_connection_events> events) override {
     backend_.post([self = shared_from_this(), events = std::move(events)]() mutable {
@@ -101,7 +101,8 @@ public:
   }
   void write(bytes batch) override {
     const auto* first = reinterpret_cast<const char*>(batch.data());
-    backend_.post([self = shared_from_this(), what = caf::make_message(std::vector<char>(first, first + batch.size()))]() mutable {
+    backend_.post([self = shared_from_this(),
+                   what = caf::make_message(std::vector<char>(first, first + batch.size()))]() mutable {
       if (!self->open_)
         return;
       tell(self->peer_, nullptr, std::move(what));
@@ -118,7 +119,7 @@ public:
   }
   std::string peer_address() const override { return address_; }
 
-  // -- edge_handler ----------------------------------------------------------------------------------------------------------
+  // -- edge_handler ---------------------------------------------------------------------------------------------------
 
   void on_message(caf::mailbox_element& element) override {
     const auto& content = element.content();
@@ -165,7 +166,8 @@ private:
     if (element.mid.is_response()) {
       if (!content.match_elements<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>()
           || !content.get_as<caf::strong_actor_ptr>(1)) {
-        finish(content.match_elements<caf::error>() ? system_.render(content.get_as<caf::error>(0)) : "no link endpoint there",
+        finish(content.match_elements<caf::error>() ? system_.render(content.get_as<caf::error>(0))
+                                                    : "no link endpoint there",
                false);
         return;
       }
@@ -234,7 +236,8 @@ private:
   /// The published actor: whoever asks gets a connection of its own.
   class door final : public edge_handler {
   public:
-    door(std::weak_ptr<caf_transport> home, accept_handler accepted) : home_(std::move(home)), accepted_(std::move(accepted)) {}
+    door(std::weak_ptr<caf_transport> home, accept_handler accepted)
+      : home_(std::move(home)), accepted_(std::move(accepted)) {}
     void on_message(caf::mailbox_element& element) override {
       const auto home = home_.lock();
       if (!home || home->stopped_ || !element.sender || !is_word(element.content(), open_word))
@@ -282,20 +285,24 @@ private:
 
 endpoint caf_transport::listen(const std::string& host, std::uint16_t port, accept_handler accepted) {
   if (!is_loopback(host) && !is_protected(system_))
-    throw configuration_error{"links over CAF remoting listen on \"" + host
-                              + "\", which is not loopback: CAF's openssl module with certificate, key and CA is required; "
-                                "load and configure it, or use transport tcp"};
+    throw configuration_error{
+      "links over CAF remoting listen on \"" + host
+      + "\", which is not loopback: CAF's openssl module with certificate, key and CA is required; "
+        "load and configure it, or use transport tcp"};
   if (door_)
     throw configuration_error{"this transport listens already, at " + to_string(bound_)};
   door_ = edge_actor::make(system_, std::make_shared<door>(weak_from_this(), std::move(accepted)));
   const auto address = host == "localhost" ? std::string{"127.0.0.1"} : host;
   caf::scoped_actor self{system_};
   caf::error failed;
-  self->request(broker_for(system_, host), caf::infinite, caf::publish_atom::value, port, door_, std::set<std::string>{}, address, false)
+  self
+    ->request(broker_for(system_, host), caf::infinite, caf::publish_atom::value, port, door_, std::set<std::string>{},
+              address, false)
     .receive([&](std::uint16_t found) { port = found; }, [&](caf::error& why) { failed = std::move(why); });
   if (failed) {
     edge_actor::end(std::exchange(door_, nullptr));
-    throw configuration_error{"cannot listen on " + to_string(endpoint{"caf", host, port}) + ": " + system_.render(failed)};
+    throw configuration_error{"cannot listen on " + to_string(endpoint{"caf", host, port}) + ": "
+                              + system_.render(failed)};
   }
   bound_ = {"caf", host, port};
   return bound_;
@@ -306,7 +313,8 @@ void caf_transport::connect(const endpoint& where, std::uint32_t timeout_ms, con
     if (self->stopped_)
       done(error{error_kind::unavailable, "the transport has stopped"});
     else if (!is_loopback(where.host) && !is_protected(self->system_))
-      done(error{error_kind::not_configured, to_string(where) + " is not loopback: links over CAF remoting need CAF's openssl module there"});
+      done(error{error_kind::not_configured,
+                 to_string(where) + " is not loopback: links over CAF remoting need CAF's openssl module there"});
     else
       self->make_connection(to_string(where))
         ->connect(where.host, where.port, std::chrono::milliseconds{timeout_ms}, std::move(done));
@@ -318,7 +326,8 @@ void caf_transport::stop() {
     return;
   if (door_) {
     const auto broker = caf::actor_cast<caf::strong_actor_ptr>(broker_for(system_, bound_.host));
-    tell(broker, nullptr, caf::make_message(caf::unpublish_atom::value, caf::actor_cast<caf::actor_addr>(door_), bound_.port));
+    tell(broker, nullptr,
+         caf::make_message(caf::unpublish_atom::value, caf::actor_cast<caf::actor_addr>(door_), bound_.port));
     edge_actor::end(std::exchange(door_, nullptr));
   }
   run_there([this] {

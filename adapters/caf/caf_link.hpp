@@ -11,9 +11,9 @@ class actor_system;
 
 namespace zlink::detail {
 
-/// A transport of scheme "caf". `system` must have the middleman loaded and `middleman.workers` 0, so that nothing received
-/// waits for CAF's workers; it outlives the transport, which is stopped before the system ends. Events and handlers run on
-/// the middleman's thread.
+/// A transport of scheme "caf". `system` must have the middleman loaded and `middleman.workers` 0, so that nothing
+/// received waits for CAF's workers; it outlives the transport, which is stopped before the system ends. Events and
+/// handlers run on the middleman's thread.
 ///
 /// Only loopback is used without protection. Any other address, listened to or connected to, needs CAF's OpenSSL module
 /// with certificate, key and authority of the peers configured; without them `listen` throws `configuration_error` and

@@ -98,8 +98,8 @@ TEST_CASE("text forms of endpoints") {
   CHECK(to_string(endpoint{"caf", "::1", 80}) == "caf://[::1]:80");
   CHECK(parse_endpoint("tcp://[::1]:80") == endpoint{"tcp", "::1", 80});
   CHECK(parse_endpoint("sim://host-1.example:65535") == endpoint{"sim", "host-1.example", 65535});
-  for (const auto* bad : {"", "caf://", "caf://h", "caf://h:", "caf://h:0", "caf://h:65536", "caf://:1", "://h:1", "CAF://h:1",
-                          "caf://::1:80", "caf://[h]:1", "caf://h/x:1", "caf://h:1x", "caf:h:1"}) {
+  for (const auto* bad : {"", "caf://", "caf://h", "caf://h:", "caf://h:0", "caf://h:65536", "caf://:1", "://h:1",
+                          "CAF://h:1", "caf://::1:80", "caf://[h]:1", "caf://h/x:1", "caf://h:1x", "caf:h:1"}) {
     CAPTURE(bad);
     CHECK_FALSE(parse_endpoint(bad).has_value());
   }

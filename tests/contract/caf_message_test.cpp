@@ -55,7 +55,8 @@ encoded_value encoded(caf::actor_system& system, caf::message content) {
 TEST_CASE("D-13 several values, atoms and registered types come back as they were, under the names of their types") {
   config cfg;
   caf::actor_system system{cfg};
-  const auto value = encoded(system, caf::make_message(caf::atom("add"), std::string{"sku"}, std::int32_t{3}, registered{7}));
+  const auto value =
+    encoded(system, caf::make_message(caf::atom("add"), std::string{"sku"}, std::int32_t{3}, registered{7}));
   CHECK(value.packet_name == "caf:@atom,@str,@i32,caf_message_test.registered");
   CHECK(value.content_type == caf_content_type);
   const auto back = decode_caf_message(system, value.packet_name, value.data);

@@ -318,7 +318,8 @@ TEST_CASE("link transport: stop ends every connection at both ends, and nothing 
     net.connect(2, c, d);
     nodes.node(0).stop();
     const auto over = [](listener& l) { return l.closed == 1; };
-    REQUIRE(nodes.until([&] { return a.heard->read(over) && b.heard->read(over) && c.heard->read(over) && d.heard->read(over); }));
+    REQUIRE(nodes.until(
+      [&] { return a.heard->read(over) && b.heard->read(over) && c.heard->read(over) && d.heard->read(over); }));
     std::atomic<int> answers{0};
     nodes.node(1).connect(net.where(), 300, [&](auto made) { answers += made.has_value() ? 100 : 1; });
     REQUIRE(nodes.until([&] { return answers != 0; }));
@@ -374,7 +375,7 @@ private:
 
 } // namespace
 
-TEST_CASE("S-59 M-135 sessions over a transport: 1,000 requests are answered, and the rest fail when the other node stops") {
+TEST_CASE("S-59 M-135 sessions over a transport: requests are answered, and fail when the other node stops") {
   for_each_transport([](transports_under_test& nodes) {
     const auto time = std::make_shared<manual_clock>();
     manual_executor executor{time};

@@ -19,8 +19,8 @@ namespace zlink::test {
 /// Not thread-safe: everything happens on the test's thread, inside `run…`.
 class manual_executor final : public execution_environment {
 public:
-  /// Seed 0: units take turns in the order in which they got work; else the seed picks the next unit. The order within a
-  /// unit is always kept.
+  /// Seed 0: units take turns in the order in which they got work; else the seed picks the next unit. The order within
+  /// a unit is always kept.
   explicit manual_executor(std::shared_ptr<manual_clock> time, std::uint64_t seed = 0);
   ~manual_executor() override;
 
@@ -136,7 +136,8 @@ inline manual_executor::manual_executor(std::shared_ptr<manual_clock> time, std:
 
 inline manual_executor::~manual_executor() = default;
 
-inline std::shared_ptr<detail::serial_executor> manual_executor::make_serial(std::string, std::shared_ptr<const clock>) {
+inline std::shared_ptr<detail::serial_executor> manual_executor::make_serial(std::string,
+                                                                             std::shared_ptr<const clock>) {
   return std::make_shared<unit>(*this, true);
 }
 

@@ -1,5 +1,5 @@
-// CAF messages between nodes: several values, atoms, types that are no packets (D-13). Both nodes must have registered the
-// types with CAF.
+// CAF messages between nodes: several values, atoms, types that are no packets (D-13). Both nodes must have registered
+// the types with CAF.
 #pragma once
 
 #include "zlink/caf/compat.hpp"

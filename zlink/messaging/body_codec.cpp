@@ -18,7 +18,8 @@ body_encoder::body_encoder(payload& body, const codec_registry& codecs, caf::act
   } else if (body.empty()) {
     throw encode_error{"a message between nodes needs a packet"};
   } else {
-    throw encode_error{std::string{"type "} + body.ops()->type->name() + " has no ZLINK_PACKET line, so it cannot leave this node"};
+    throw encode_error{std::string{"type "} + body.ops()->type->name()
+                       + " has no ZLINK_PACKET line, so it cannot leave this node"};
   }
 }
 
@@ -32,7 +33,7 @@ void body_encoder::plan_packet(const packet_type& type, const void* value) {
 
 void body_encoder::plan_caf_message(const caf::message& content) {
   if (const auto* packet = packet_of(content)) {
-    plan_packet(*packet, content.cvals()->get(0)); // one packet in a CAF message is that packet to the other side (D-11)
+    plan_packet(*packet, content.cvals()->get(0)); // to the other side it is that packet (D-11)
     return;
   }
   if (system_ == nullptr)

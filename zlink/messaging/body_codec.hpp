@@ -13,11 +13,12 @@ class actor_system;
 
 namespace zlink::detail {
 
-/// How one body is encoded: first the name and type, then the bytes, so that a frame can put the ones before the others.
+/// How one body is encoded: first the name and type, then the bytes, so that a frame can put the ones before the
+/// others.
 class body_encoder {
 public:
-  /// `body` and `codecs` outlive the encoder. `system` is needed for CAF messages only (D-13). Throws `encode_error` for
-  /// what cannot travel between nodes: no packet, no codec, types that CAF does not know, and an empty body.
+  /// `body` and `codecs` outlive the encoder. `system` is needed for CAF messages only (D-13). Throws `encode_error`
+  /// for what cannot travel between nodes: no packet, no codec, types that CAF does not know, and an empty body.
   body_encoder(payload& body, const codec_registry& codecs, caf::actor_system* system);
   body_encoder(const body_encoder&) = delete;
   body_encoder& operator=(const body_encoder&) = delete;

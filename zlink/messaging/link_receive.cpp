@@ -106,7 +106,7 @@ void link_session::dispatch_ready(const frame& f) {
   }
 }
 
-// -- messages and replies ------------------------------------------------------------------------------------------------
+// -- messages and replies ---------------------------------------------------------------------------------------------
 
 void link_session::on_message_frame(const frame& f) {
   message_frame message;
@@ -157,7 +157,8 @@ record* link_session::make_inbound(const message_frame& message) {
   } else if (header.target == target_kind::node) {
     r->more().source_rid = peer_.rid;
   }
-  r->body.emplace<encoded_value>(encoded_value{std::string{message.body.packet_name}, std::string{message.body.content_type},
+  r->body.emplace<encoded_value>(encoded_value{std::string{message.body.packet_name},
+                                               std::string{message.body.content_type},
                                                bytes{message.payload.begin(), message.payload.end()}});
   return r;
 }
@@ -183,7 +184,7 @@ void link_session::on_reply_frame(const frame& f) {
   send_reply(r);
 }
 
-// -- the link's own --------------------------------------------------------------------------------------------------------
+// -- the link's own ---------------------------------------------------------------------------------------------------
 
 void link_session::on_probe_answer(std::uint64_t id) {
   lock held{mutex_};

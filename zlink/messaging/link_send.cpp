@@ -41,13 +41,14 @@ void finish_sent(record* r) noexcept {
 
 } // namespace
 
-// -- encoding, outside of the lock ---------------------------------------------------------------------------------------
+// -- encoding, outside of the lock ------------------------------------------------------------------------------------
 
 template <class Header>
 static std::span<std::byte> encode_frame(frame_buffer& to, record& r, const Header& header, const link_options& options,
                                          std::uint64_t frame_limit) {
   body_encoder body{r.body, *options.codecs, options.system};
-  const message_body parts{body.packet_name(), body.content_type(), r.extra ? r.extra->metadata.encoded() : byte_view{}};
+  const message_body parts{body.packet_name(), body.content_type(),
+                           r.extra ? r.extra->metadata.encoded() : byte_view{}};
   begin_message(to, header, parts, r.kind == record_kind::request, r.deadline != steady_time{});
   body.encode(to.payload());
   const auto frame = to.finish();
@@ -70,7 +71,7 @@ std::span<std::byte> link_session::encode(frame_buffer& to, record& r, byte_view
   return encode_frame(to, r, encoded_header, options_, peer_.frame_limit);
 }
 
-// -- messages ------------------------------------------------------------------------------------------------------------
+// -- messages ---------------------------------------------------------------------------------------------------------
 
 bool link_session::may_enter(std::size_t frame_bytes) const noexcept {
   return waiters_.empty() && !admitting_ && out_.has_room(frame_bytes);
@@ -144,7 +145,7 @@ void link_session::admit_frame(record& r, std::span<std::byte> frame) {
   counters_.messages_out.fetch_add(1, std::memory_order_relaxed);
 }
 
-// -- waiting -------------------------------------------------------------------------------------------------------------
+// -- waiting ----------------------------------------------------------------------------------------------------------
 
 void link_session::note_waiters() noexcept {
   waiting_.store(waiters_.size() + (admitting_ ? 1 : 0), std::memory_order_release);
@@ -233,7 +234,7 @@ std::deque<link_session::waiter> link_session::take_expired(steady_time now, ste
   return expired;
 }
 
-// -- replies and control ---------------------------------------------------------------------------------------------------
+// -- replies and control ----------------------------------------------------------------------------------------------
 
 void link_session::push_reply_frame(byte_view frame) {
   lock held{mutex_};

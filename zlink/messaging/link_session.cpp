@@ -41,7 +41,7 @@ link_session::link_session(link_options options)
 
 link_session::~link_session() = default;
 
-// -- handshake ---------------------------------------------------------------------------------------------------------
+// -- handshake --------------------------------------------------------------------------------------------------------
 
 void link_session::start() {
   {
@@ -61,7 +61,8 @@ void link_session::start() {
 
 std::optional<std::string> link_session::refusal_of(const hello_frame& hello) const {
   if (hello.protocol != link_protocol_version)
-    return "protocol version " + std::to_string(hello.protocol) + " instead of " + std::to_string(link_protocol_version);
+    return "protocol version " + std::to_string(hello.protocol) + " instead of "
+           + std::to_string(link_protocol_version);
   if (hello.identity.mesh != options_.self.mesh)
     return "mesh \"" + hello.identity.mesh + "\" instead of \"" + options_.self.mesh + '"';
   if (hello.identity.rid == options_.self.rid)
@@ -105,7 +106,8 @@ void link_session::admit() {
     held_back_ = true;
   }
   held.unlock();
-  options_.connection->limit_batches(std::max<std::uint64_t>(options_.self.frame_limit, batch_bytes) + handshake_batch_bytes);
+  options_.connection->limit_batches(std::max<std::uint64_t>(options_.self.frame_limit, batch_bytes)
+                                     + handshake_batch_bytes);
   if (ready_now)
     options_.owner->on_ready(*this);
   held.lock();
@@ -163,7 +165,7 @@ std::optional<std::string> unexpected_peer(const link_identity& peer, const link
   return std::nullopt;
 }
 
-// -- writing -----------------------------------------------------------------------------------------------------------
+// -- writing ----------------------------------------------------------------------------------------------------------
 
 void link_session::flush(lock& held) {
   const bool open = phase_ != phase::idle && phase_ != phase::ended;
@@ -227,7 +229,7 @@ void link_session::set_pressure(bool paused) {
   flush(held);
 }
 
-// -- time --------------------------------------------------------------------------------------------------------------
+// -- time -------------------------------------------------------------------------------------------------------------
 
 void link_session::set_alarm(steady_time due) {
   if (due >= alarm_)
@@ -272,7 +274,7 @@ void link_session::on_alarm() noexcept {
     detail::refuse(w.r, {error_kind::deadline_exceeded, "no room to node \"" + peer_.rid + "\" in time"});
 }
 
-// -- the end -----------------------------------------------------------------------------------------------------------
+// -- the end ----------------------------------------------------------------------------------------------------------
 
 error link_session::lost(const std::string& reason) const {
   return {error_kind::unavailable, "the link to node \"" + peer_.rid + "\" has ended: " + reason};
@@ -329,7 +331,7 @@ void link_session::on_closed(const std::string& reason) {
   timer_->cancel();
 }
 
-// -- state -------------------------------------------------------------------------------------------------------------
+// -- state ------------------------------------------------------------------------------------------------------------
 
 bool link_session::ready() const noexcept { return usable_.load(std::memory_order_acquire); }
 bool link_session::peer_paused() const noexcept { return peer_paused_.load(std::memory_order_acquire); }

@@ -30,15 +30,16 @@ namespace zlink::detail {
 
 class link_session;
 
-/// What the owner of a session (the mesh node) hears. Except where stated, calls come from the transport's thread, one at a
-/// time for a session, without any lock held; they must do little and not throw. The owner outlives its sessions' `on_down`.
+/// What the owner of a session (the mesh node) hears. Except where stated, calls come from the transport's thread, one
+/// at a time for a session, without any lock held; they must do little and not throw. The owner outlives its sessions'
+/// `on_down`.
 class link_owner {
 public:
   /// The peer has said who it is. The owner calls `admit()` or `refuse()` on the session, here or later from any thread
   /// (S-58). A peer of another protocol version, another mesh or this node's own RID is refused without asking.
   virtual void on_hello(link_session& link, const link_identity& peer) = 0;
-  /// Both sides have admitted each other: the link may be used (S-59). Comes before any message, once, on the transport's
-  /// thread or inside `admit()`.
+  /// Both sides have admitted each other: the link may be used (S-59). Comes before any message, once, on the
+  /// transport's thread or inside `admit()`.
   virtual void on_ready(link_session& link) = 0;
   /// A message from the peer, the owner's from here on. `r` is a send or request with `from_link` set, its body an
   /// `encoded_value`, its reply route this link (or the owner's business, see `header.reply_node`), its deadline
@@ -89,8 +90,8 @@ inline constexpr std::chrono::seconds handshake_deadline{15};
 /// How long an orderly close waits for what is queued.
 inline constexpr std::chrono::seconds close_linger{1};
 
-/// Any thread may call every public member. A session is made for an open connection, lives by reference count, and ends
-/// for good: a new connection gets a new session (S-61).
+/// Any thread may call every public member. A session is made for an open connection, lives by reference count, and
+/// ends for good: a new connection gets a new session (S-61).
 class link_session final : public counted, public reply_receiver {
 public:
   static counted_ptr<link_session> make(link_options options);
@@ -100,16 +101,16 @@ public:
   /// The owner's verdict on the peer; the first of the two counts, later ones and those after the end do nothing.
   void admit();
   void refuse(std::string reason);
-  /// Orderly end: waiting sends and outstanding requests end in `unavailable` and `on_down` is called before this returns;
-  /// what was admitted is still sent, then the peer learns the reason (S-64).
+  /// Orderly end: waiting sends and outstanding requests end in `unavailable` and `on_down` is called before this
+  /// returns; what was admitted is still sent, then the peer learns the reason (S-64).
   void close(std::string reason);
 
-  // -- sending ---------------------------------------------------------------------------------------------------------
+  // -- sending --------------------------------------------------------------------------------------------------------
 
   /// Sends a one-way message if it is admitted at once (M-2): then `r` is freed. Otherwise `r` stays with the caller:
-  /// `no_room` (also while the peer is paused, or others wait already), `sealed` for a link that is not ready or has ended.
-  /// Throws `encode_error`, and `r` stays, if the value has no encoding. Metadata is read from `r->extra`, the remaining
-  /// time from `r->deadline`.
+  /// `no_room` (also while the peer is paused, or others wait already), `sealed` for a link that is not ready or has
+  /// ended. Throws `encode_error`, and `r` stays, if the value has no encoding. Metadata is read from `r->extra`, the
+  /// remaining time from `r->deadline`.
   admission try_send(record* r, const message_header& header);
   /// Takes `r` in any case, and waits for room until `due`, behind those that wait already (M-151).
   /// A request: its reply route is answered by the peer's reply, or with `deadline_exceeded` (no room until `due`),
@@ -119,18 +120,18 @@ public:
   void send(record* r, const message_header& header, steady_time due);
   /// Not held back by a full or paused data queue, in order among control and reply frames.
   void send_control(std::uint16_t command, byte_view payload);
-  /// A reply of this node to a request of the peer: encoded on the calling thread (M-141); what cannot be encoded becomes
-  /// `internal_failure`.
+  /// A reply of this node to a request of the peer: encoded on the calling thread (M-141); what cannot be encoded
+  /// becomes `internal_failure`.
   void receive_reply(record* reply) noexcept override;
 
-  // -- receiving -------------------------------------------------------------------------------------------------------
+  // -- receiving ------------------------------------------------------------------------------------------------------
 
   /// The owner has taken messages of that size which `on_message` left open.
   void consumed(std::uint64_t wire_bytes);
   /// Tells the peer the state of this host's permits; an equal value is not sent again.
   void set_pressure(bool paused);
 
-  // -- state -----------------------------------------------------------------------------------------------------------
+  // -- state ----------------------------------------------------------------------------------------------------------
 
   bool ready() const noexcept;
   bool peer_paused() const noexcept;

@@ -1,5 +1,5 @@
-// What waits to be written to one peer, in three paths that do not hold each other up: the link's own frames, replies and
-// control, and data. Not thread-safe: its session locks.
+// What waits to be written to one peer, in three paths that do not hold each other up: the link's own frames, replies
+// and control, and data. Not thread-safe: its session locks.
 #pragma once
 
 #include "zlink/packet_type.hpp"
@@ -32,7 +32,7 @@ class outbound_queue {
 public:
   explicit outbound_queue(std::uint64_t limit_bytes) noexcept : limit_(limit_bytes) {}
 
-  // -- data: bounded, charged until the peer has consumed it ---------------------------------------------------------------
+  // -- data: bounded, charged until the peer has consumed it ----------------------------------------------------------
 
   /// Room by bytes and by the peer's pressure; one frame of any size fits when nothing is charged.
   bool has_room(std::size_t frame_bytes) const noexcept {
@@ -46,15 +46,16 @@ public:
   bool paused() const noexcept { return paused_; }
   void pause(bool on) noexcept { paused_ = on; }
 
-  // -- everything else: never refused --------------------------------------------------------------------------------------
+  // -- everything else: never refused ---------------------------------------------------------------------------------
 
   void push_reply(byte_view frame) { replies_.append(frame); }
   /// Append frames here: they go before everything else, whatever the peer's credit.
   bytes& link_frames() noexcept { return link_frames_; }
 
-  // -- the writer ------------------------------------------------------------------------------------------------------------
+  // -- the writer -----------------------------------------------------------------------------------------------------
 
-  /// Absolute counts of what the peer has consumed (X-106: a stale value changes nothing). False: more than was ever sent.
+  /// Absolute counts of what the peer has consumed (X-106: a stale value changes nothing). False: more than was ever
+  /// sent.
   bool on_credit(std::uint64_t data, std::uint64_t replies) noexcept;
   /// What is to be written now; empty if there is nothing that may be sent.
   bytes next_batch();

@@ -1,5 +1,5 @@
-// The requests of one mesh node that wait for a reply from another node: reply-route id -> where the reply goes (M-132).
-// One per node rather than per link, because the reply to a followed request comes by another link (M-83).
+// The requests of one mesh node that wait for a reply from another node: reply-route id -> where the reply goes
+// (M-132). One per node rather than per link, because the reply to a followed request comes by another link (M-83).
 #pragma once
 
 #include "zlink/clock.hpp"
@@ -21,8 +21,8 @@ public:
   /// Ends what is left with `shutting_down`.
   ~reply_table();
 
-  /// The id under which `route` is found; never zero, not used again for four billion requests. `link` is any number that
-  /// stands for the link the request goes by. `deadline` zero: none.
+  /// The id under which `route` is found; never zero, not used again for four billion requests. `link` is any number
+  /// that stands for the link the request goes by. `deadline` zero: none.
   std::uint64_t add(reply_route route, std::uint64_t link, steady_time deadline);
   /// Empty route: answered, failed or never there.
   reply_route take(std::uint64_t id) noexcept;

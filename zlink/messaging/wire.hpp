@@ -1,5 +1,5 @@
-// The frames that nodes exchange, protocol version 1 (D-15). A batch is any number of frames; a frame is a varint length,
-// one byte of type, and a body. Every length is checked against the bytes at hand before anything is allocated.
+// The frames that nodes exchange, protocol version 1 (D-15). A batch is any number of frames; a frame is a varint
+// length, one byte of type, and a body. Every length is checked against the bytes at hand before anything is allocated.
 #pragma once
 
 #include "zlink/codec/binary.hpp"
@@ -46,14 +46,15 @@ public:
   explicit frame_reader(byte_view batch) noexcept : rest_(batch) {}
   bool at_end() const noexcept { return rest_.empty(); }
   byte_view rest() const noexcept { return rest_; }
-  /// Throws `decode_error` if the framing is broken or the frame exceeds `frame_limit`; nothing after it can be trusted.
+  /// Throws `decode_error` if the framing is broken or the frame exceeds `frame_limit`; nothing after it can be
+  /// trusted.
   frame next(std::uint64_t frame_limit);
 
 private:
   byte_view rest_;
 };
 
-// -- handshake ---------------------------------------------------------------------------------------------------------
+// -- handshake --------------------------------------------------------------------------------------------------------
 
 enum class object_role : std::uint8_t { none = 0, client = 1, server = 2 };
 
@@ -96,7 +97,7 @@ struct hello_answer_frame {
   std::string reason;      ///< of a refusal
 };
 
-// -- messages ----------------------------------------------------------------------------------------------------------
+// -- messages ---------------------------------------------------------------------------------------------------------
 
 /// Values on the wire.
 enum class target_kind : std::uint8_t { spot = 0, actor = 1, node = 2, channel = 3, publish = 4 };
@@ -117,8 +118,8 @@ struct message_activation {
   friend bool operator==(const message_activation&, const message_activation&) = default;
 };
 
-/// Everything about a message but its packet, metadata and deadline. Views belong to whoever made it: on receipt they end
-/// with the call.
+/// Everything about a message but its packet, metadata and deadline. Views belong to whoever made it: on receipt they
+/// end with the call.
 struct message_header {
   target_kind target = target_kind::spot;
   std::string_view target_id; ///< Spot or Actor id, RID of the node, or ChannelName: 1..255 bytes of UTF-8
@@ -177,10 +178,10 @@ struct credit_frame {
   friend bool operator==(const credit_frame&, const credit_frame&) = default;
 };
 
-// -- encoding ----------------------------------------------------------------------------------------------------------
+// -- encoding ---------------------------------------------------------------------------------------------------------
 
-/// A frame whose payload is encoded in place behind what `begin_…` wrote, so that it is written once (M-47). Reusable: the
-/// buffer keeps its memory.
+/// A frame whose payload is encoded in place behind what `begin_…` wrote, so that it is written once (M-47). It is
+/// reusable: the buffer keeps its memory.
 class frame_buffer {
 public:
   /// Append the payload here, after `begin_…`.
@@ -199,14 +200,16 @@ private:
 };
 
 /// `request` reserves place for the reply route, `deadline` for the remaining time: set them with `set_message_times`.
-void begin_message(frame_buffer& to, const message_header& header, const message_body& body, bool request, bool deadline);
+void begin_message(frame_buffer& to, const message_header& header, const message_body& body, bool request,
+                   bool deadline);
 /// The same with a header that was encoded before.
 void begin_message(frame_buffer& to, byte_view encoded_header, const message_body& body, bool request, bool deadline);
 bytes encode_message_header(const message_header& what);
 /// Fills in what is known only at admission; each only if the frame has place for it.
 void set_message_times(std::span<std::byte> frame, std::uint64_t reply_route, std::uint32_t remaining_ms) noexcept;
 /// A reply that is a packet.
-void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view packet_name, std::string_view content_type);
+void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view packet_name,
+                 std::string_view content_type);
 
 // These append one frame.
 
@@ -223,7 +226,7 @@ void append_pressure(bytes& to, const pressure_frame& what);
 /// The reason is cut at 1 KiB.
 void append_goodbye(bytes& to, std::string_view reason);
 
-// -- decoding: throws `decode_error` for anything that encoding does not produce -----------------------------------------------
+// -- decoding: throws `decode_error` for anything that encoding does not produce --------------------------------------
 
 hello_frame decode_hello(byte_view body);
 hello_answer_frame decode_hello_answer(byte_view body);

@@ -85,7 +85,8 @@ void append_frame(bytes& to, frame_type type, std::size_t most, Put put, byte_vi
 }
 
 std::size_t header_bound(const message_header& h) noexcept {
-  std::size_t size = 1 + bound(h.target_id) + bound(h.topic) + 16 + bound(h.flow) + 2 * longest_varint + bound(h.reply_node);
+  std::size_t size =
+    1 + bound(h.target_id) + bound(h.topic) + 16 + bound(h.flow) + 2 * longest_varint + bound(h.reply_node);
   if (h.activation)
     size += bound(h.activation->stable_type) + bound(h.activation->mesh) + longest_varint + 8;
   return size;
@@ -166,7 +167,7 @@ std::string_view cut(std::string_view text, std::size_t limit) noexcept {
 
 } // namespace
 
-// -- messages and replies ----------------------------------------------------------------------------------------------
+// -- messages and replies ---------------------------------------------------------------------------------------------
 
 std::span<std::byte> frame_buffer::finish() {
   const auto length = buffer_.size() - longest_varint;
@@ -181,7 +182,8 @@ void frame_buffer::trim() {
     bytes{}.swap(buffer_);
 }
 
-void begin_message(frame_buffer& to, const message_header& header, const message_body& body, bool request, bool deadline) {
+void begin_message(frame_buffer& to, const message_header& header, const message_body& body, bool request,
+                   bool deadline) {
   begin_message_frame(
     to.buffer_, header_bound(header), [&](span_writer& out) { put_header(out, header); }, body, request, deadline);
 }
@@ -213,7 +215,8 @@ void set_message_times(std::span<std::byte> frame, std::uint64_t reply_route, st
     out.fixed(remaining_ms);
 }
 
-void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view packet_name, std::string_view content_type) {
+void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view packet_name,
+                 std::string_view content_type) {
   begin_frame(to.buffer_, frame_type::reply, 8 + 2 + bound(content_type) + bound(packet_name), [&](span_writer& out) {
     out.fixed(reply_route);
     out.byte(static_cast<std::uint8_t>(reply_kind::packet));
@@ -227,23 +230,24 @@ void append_reply(bytes& to, const reply_frame& what) {
   const auto text = what.failure ? cut(what.failure->message(), error_text_limit) : std::string_view{};
   const auto* code = what.failure && what.failure->code() ? &*what.failure->code() : nullptr;
   const auto category = code != nullptr ? cut(code->category, error_text_limit) : std::string_view{};
-  append_frame(to, frame_type::reply, 8 + 3 + bound(text) + bound(category) + 2 * longest_varint, [&](span_writer& out) {
-    out.fixed(what.reply_route);
-    out.byte(static_cast<std::uint8_t>(what.kind));
-    if (!what.failure)
-      return;
-    out.byte(static_cast<std::uint8_t>(what.failure->kind()));
-    out.varint(static_cast<std::uint64_t>(what.cause));
-    out.text(text);
-    out.byte(code != nullptr ? 1 : 0);
-    if (code != nullptr) {
-      out.text(category);
-      out.fixed(static_cast<std::uint32_t>(code->value));
-    }
-  });
+  append_frame(to, frame_type::reply, 8 + 3 + bound(text) + bound(category) + 2 * longest_varint,
+               [&](span_writer& out) {
+                 out.fixed(what.reply_route);
+                 out.byte(static_cast<std::uint8_t>(what.kind));
+                 if (!what.failure)
+                   return;
+                 out.byte(static_cast<std::uint8_t>(what.failure->kind()));
+                 out.varint(static_cast<std::uint64_t>(what.cause));
+                 out.text(text);
+                 out.byte(code != nullptr ? 1 : 0);
+                 if (code != nullptr) {
+                   out.text(category);
+                   out.fixed(static_cast<std::uint32_t>(code->value));
+                 }
+               });
 }
 
-// -- the link's own ------------------------------------------------------------------------------------------------------
+// -- the link's own ---------------------------------------------------------------------------------------------------
 
 void append_hello(bytes& to, const link_identity& what) {
   std::size_t most = 64 + bound(what.mesh) + bound(what.rid) + bound(what.security_identity) + bound(what.entry_spot_id)

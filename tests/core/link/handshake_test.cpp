@@ -209,7 +209,7 @@ TEST_CASE("S-61 late frames of an ended link change nothing") {
   CHECK(net.a.owner.downs.size() == 1);
 }
 
-TEST_CASE("S-64 probes every 5 s from readiness, with one id until it is answered, and 15 s without an answer end the link") {
+TEST_CASE("S-64 probes every 5 s from readiness, one id until it is answered, 15 s without an answer end the link") {
   link_pair net;
   net.make_sessions();
   const auto peer = std::make_shared<raw_peer>();
@@ -267,7 +267,7 @@ TEST_CASE("S-64 a live link stays for minutes without traffic") {
   CHECK(net.b.owner.downs.empty());
 }
 
-TEST_CASE("S-64 application traffic does not extend the deadline: one-way loss under steady traffic ends the link in 15 s") {
+TEST_CASE("S-64 traffic does not extend the deadline: one-way loss under steady traffic ends the link in 15 s") {
   link_pair net;
   net.start();
   net.network.cut_one_way("a", "b"); // b hears nothing more, a hears everything

@@ -123,7 +123,7 @@ TEST_CASE("M-146 a reply that nobody waits for is counted and dropped") {
   CHECK(net.a.session->counters().unmatched_replies == 1);
 }
 
-TEST_CASE("M-148 10,000 messages of all families from one origin arrive in the order of admission, whatever the delays") {
+TEST_CASE("M-148 10,000 messages of all families from one origin arrive in order, whatever the delays") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     replies_seen caller;
     link_pair net{30ms, seed};
@@ -177,7 +177,8 @@ TEST_CASE("a followed request goes on with its reply route, and the answer goes 
   old_and_new.a.self.rid = "old";
   old_and_new.b.self.rid = "new";
   old_and_new.start();
-  origin_and_old.a.session->send(origin_and_old.make_request("?", caller.route(5)), link_pair::to_spot("s"), origin_and_old.in(1s));
+  origin_and_old.a.session->send(origin_and_old.make_request("?", caller.route(5)), link_pair::to_spot("s"),
+                                 origin_and_old.in(1s));
   origin_and_old.settle();
   // The old owner passes it on ...
   auto* r = std::exchange(origin_and_old.b.owner.messages[0].r, nullptr);
@@ -200,7 +201,7 @@ TEST_CASE("a followed request goes on with its reply route, and the answer goes 
   CHECK(recording_owner::text_of(caller.seen[0].body) == "here");
 }
 
-TEST_CASE("M-38 malformed metadata: the request is answered protocol_error, a send is dropped, no handler sees either") {
+TEST_CASE("M-38 malformed metadata: a request gets protocol_error, a send is dropped, no handler sees either") {
   link_pair net;
   net.make_sessions();
   net.a.session->start();

@@ -214,8 +214,9 @@ TEST_CASE("D-15 many frames in one batch are cut apart, and one above the limit 
   CHECK(in.at_end());
   frame_reader small{batch};
   CHECK_THROWS_AS(small.next(10), decode_error);
-  for (const auto& bad : {octets({0}), octets({5, 1}), octets({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
-                          octets({0x80, 0x80, 0x80, 0x80, 0x10, 1, 2})}) {
+  for (const auto& bad :
+       {octets({0}), octets({5, 1}), octets({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
+        octets({0x80, 0x80, 0x80, 0x80, 0x10, 1, 2})}) {
     frame_reader broken{bad};
     CHECK_THROWS_AS(broken.next(~std::uint64_t{0}), decode_error);
   }

@@ -55,7 +55,7 @@ function_handler* node_handlers::find(payload& body, bool replies) noexcept {
   auto* encoded = body.get<encoded_value>();
   function_handler* replying = nullptr; // serves a send if nobody else does
   for (const auto& e : entries_) {
-    if (packet != nullptr ? e->packet != packet || e->packet_name != packet->name
+    if (packet != nullptr ? e->packet_name != packet->name
                           : encoded == nullptr || e->packet_name != encoded->packet_name)
       continue;
     if (e->replies == replies)

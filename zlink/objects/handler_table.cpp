@@ -26,8 +26,10 @@ void handler_table_builder::add(handler_entry entry) {
 namespace {
 
 const handler_entry* find_exactly(const handler_table& table, payload& body, bool request) {
-  if (auto* packet = body.packet())
-    return table.find(packet, request);
+  if (auto* packet = body.packet()) {
+    const auto* entry = table.find(packet, request);
+    return entry != nullptr ? entry : table.find(packet->name, request); // another type under that name (M-29)
+  }
   if (auto* encoded = body.get<encoded_value>())
     return table.find(std::string_view{encoded->packet_name}, request);
   if (auto* message = body.get<caf::message>())
@@ -36,6 +38,19 @@ const handler_entry* find_exactly(const handler_table& table, payload& body, boo
           e.replies == request && caf_ops != nullptr && caf_ops->matches(*message))
         return &e;
   return nullptr;
+}
+
+/// The value as another type that takes the same name: what encoding between nodes would do (M-4, M-29).
+void* converted_body(record& r, const packet_type& from, const void* value, const packet_type& wanted) {
+  bytes encoded;
+  from.encode_binary(value, encoded);
+  dynamic_value converted{wanted};
+  try {
+    wanted.decode_binary(converted.address(), encoded);
+  } catch (const decode_error& what) {
+    throw undecodable_record{what.what()};
+  }
+  return r.body.emplace<dynamic_value>(std::move(converted)).address();
 }
 
 } // namespace
@@ -52,11 +67,13 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
     case payload_kind::value:
       if (body.packet() == &wanted)
         return body.address();
+      if (const auto* packet = body.packet())
+        return converted_body(r, *packet, body.address(), wanted);
       break;
     case payload_kind::dynamic:
       if (body.packet() == &wanted)
         return body.get<dynamic_value>()->address();
-      break;
+      return converted_body(r, *body.packet(), body.get<dynamic_value>()->address(), wanted);
     case payload_kind::encoded: {
       object.domain().counters.decoded.fetch_add(1, std::memory_order_relaxed);
       auto& encoded = *body.get<encoded_value>();

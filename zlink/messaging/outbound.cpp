@@ -28,6 +28,31 @@ std::optional<error> conflict(spot_kind kind, const std::string& type, const ins
                                             + (intent->type ? " of type \"" + *intent->type + '"' : std::string{})};
 }
 
+/// Passes the reply of a request on that went by a known route. One that says the route cannot be used any more ends it
+/// (M-79, M-82): the next call asks the store.
+class route_watch final : public counted, public reply_receiver {
+public:
+  route_watch(route_cache& routes, std::string id, reply_route asked) noexcept
+    : routes_(routes), id_(std::move(id)), asked_(asked) {}
+  ~route_watch() override {
+    if (asked_.receiver != nullptr)
+      asked_.receiver->unref_receiver();
+  }
+  void receive_reply(record* reply) noexcept override {
+    if (const auto* failed = reply->body.get<error>(); failed != nullptr && failed->kind() == error_kind::unavailable)
+      routes_.erase(id_);
+    reply->reply = std::exchange(asked_, reply_route{});
+    send_reply(reply);
+  }
+  void ref_receiver() noexcept override { ref(); }
+  void unref_receiver() noexcept override { unref(); }
+
+private:
+  route_cache& routes_;
+  std::string id_;
+  reply_route asked_;
+};
+
 } // namespace
 
 outbound::outbound(host_runtime& host) : routes(host, host.options.route_cache_max_age), host_(host) {}
@@ -361,6 +386,8 @@ void outbound::send_by_link(submission message, link_session& link, const object
   const std::string id = message.id();
   const auto due = message.room_due();
   auto* r = message.take();
+  if (route != nullptr && r->kind == record_kind::request && !r->from_link)
+    r->reply = {new route_watch{routes.cache, id, r->reply}, 0};
   message_header header;
   header.target = target_kind::spot;
   header.target_id = id;

@@ -19,6 +19,16 @@ error store_failed(const std::string& what) {
 
 std::string reference_of(unique_id id) { return "root/" + format_uuid_v4(id); }
 
+/// What the row says a moment later; `seen` stays if the store does not tell.
+task<void> look_again(host_runtime& host, std::string id, placement::observed_object& seen) {
+  auto pausing = placement::pause_before_retry(*host.infra, *host.random);
+  co_await std::move(pausing);
+  auto reading = host.repository->read_spot(id);
+  auto outcome = co_await std::move(reading);
+  if (const auto* found = placement::seen_in(outcome))
+    seen = *found;
+}
+
 /// Waits in the line of a bound inside the infrastructure unit.
 class permit_waiter final : public limit_waiter {
 public:
@@ -229,32 +239,38 @@ task<std::optional<error>> activation::commit(attempt& a) {
     const auto applied = co_await std::move(applying);
     if (applied.what == placement::fragment_outcome::applied)
       co_return std::nullopt;
-    if (applied.what != placement::fragment_outcome::conflict)
+    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
       co_return store_failed("publishing the spot");
-    // The node may have published another revision meanwhile (C-39): what the row says decides.
-    auto reading = host_.repository->read_spot(a.object->id());
-    auto outcome = co_await std::move(reading);
-    const auto* found = placement::seen_in(outcome);
-    if (found == nullptr)
-      co_return store_failed("publishing the spot");
-    a.seen = *found;
+    // Another revision of the node (C-39), or a failure of the store (S-157): what the row says decides.
+    auto looking = look_again(host_, a.object->id(), a.seen);
+    co_await std::move(looking);
+    const auto* row = placement::row_in(a.seen);
+    if (row != nullptr && row->generation == a.object->generation() && row->state == placement::allocation_state::active)
+      co_return std::nullopt; // an earlier attempt got through late
     if (!may_retry(a.due))
       co_return error{error_kind::deadline_exceeded, "the spot could not be published in time"};
-    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
-    co_await std::move(pausing);
   }
 }
 
+// Until its end is known: a row that nobody ends would occupy its id as long as this host lives (C-104, S-156).
 task<void> activation::abort(attempt& a) {
+  constexpr int attempts = 100;
   placement::reservation_end end;
   end.id = a.object->id();
   end.reservation = a.reservation;
   end.target_owner = host_.token();
-  end.target = a.node.stamp();
-  auto decided = placement::abort(a.seen, end);
-  if (auto* step = std::get_if<placement::fragment>(&decided)) {
+  for (int i = 0; i < attempts; ++i) {
+    end.target = a.node.stamp();
+    auto decided = placement::abort(a.seen, end);
+    auto* step = std::get_if<placement::fragment>(&decided);
+    if (step == nullptr)
+      co_return;
     auto applying = host_.repository->apply(std::move(*step));
-    co_await std::move(applying);
+    const auto applied = co_await std::move(applying);
+    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
+      co_return;
+    auto looking = look_again(host_, a.object->id(), a.seen);
+    co_await std::move(looking);
   }
 }
 
@@ -325,6 +341,10 @@ task<void> activation::retire_root(counted_ptr<spot_object> object) {
       host_.repository->forget_payload(reference);
     if ((done && recorded) || (!done && applied.what != placement::fragment_outcome::conflict))
       co_return;
+    if (!done) {
+      auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+      co_await std::move(pausing);
+    }
   }
 }
 

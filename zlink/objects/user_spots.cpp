@@ -386,27 +386,34 @@ std::optional<placement::kept_terminal> user_spots::terminal_of(const result<spo
   return kept;
 }
 
+// Until its end is known: a row that nobody ends would occupy its id as long as this host lives (C-72, S-156).
 task<bool> user_spots::finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit) {
-  constexpr int attempts = 16; // the node may publish another revision meanwhile (C-39)
+  constexpr int attempts = 16; // 9 s in all
+  const auto generation = placement::row_in(seen)->generation;
   for (int i = 0; i < attempts; ++i) {
+    if (i != 0) {
+      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{std::min(1 << i, 1'000)});
+      co_await std::move(pausing);
+      auto reading = host_.repository->read_spot(end.id);
+      auto outcome = co_await std::move(reading);
+      const auto* found = placement::seen_in(outcome);
+      if (found == nullptr)
+        continue;
+      seen = *found;
+      const auto* row = placement::row_in(seen);
+      if (row != nullptr && row->generation == generation && row->state == placement::allocation_state::active)
+        co_return commit; // an earlier attempt got through late
+    }
     if (auto* node = host_.find_node(end.target.node.mesh_name))
-      end.target = node->stamp();
+      end.target = node->stamp(); // the node may have published another revision meanwhile (C-39)
     auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
       co_return false;
     auto applying = host_.repository->apply(std::move(*step));
     const auto applied = co_await std::move(applying);
-    if (applied.what != placement::fragment_outcome::conflict)
+    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
       co_return applied.what == placement::fragment_outcome::applied;
-    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
-    co_await std::move(pausing);
-    auto reading = host_.repository->read_spot(end.id);
-    auto outcome = co_await std::move(reading);
-    const auto* found = placement::seen_in(outcome);
-    if (found == nullptr)
-      co_return false;
-    seen = *found;
   }
   co_return false;
 }

@@ -149,8 +149,15 @@ bool closing::is_idle(spot_object& spot) const {
          && host_.time->now() - spot.last_work() >= timeout;
 }
 
+namespace {
+
+/// Conflicts in a row before a close leaves the row to the sweep: some 10 s, in which a lost lease is noticed.
+constexpr int most_attempts = 1'000;
+
+} // namespace
+
 task<bool> closing::mark(spot_object& object) {
-  for (;;) {
+  for (int i = 0; i < most_attempts; ++i) {
     auto reading = host_.repository->read_spot(object.id());
     auto outcome = co_await std::move(reading);
     const auto* seen = placement::seen_in(outcome);
@@ -168,7 +175,10 @@ task<bool> closing::mark(spot_object& object) {
     const auto applied = co_await std::move(applying);
     if (applied.what != placement::fragment_outcome::conflict)
       co_return applied.what == placement::fragment_outcome::applied;
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
   }
+  co_return false;
 }
 
 placement::object_kind closing::kind_of(const spot_object& object) noexcept {
@@ -307,7 +317,7 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
 }
 
 task<void> closing::remove_row(std::string id, placement::object_kind kind, object_generation generation) {
-  for (;;) {
+  for (int i = 0; i < most_attempts; ++i) {
     auto reading = host_.repository->read_spot(id);
     auto outcome = co_await std::move(reading);
     const auto* seen = placement::seen_in(outcome);
@@ -326,6 +336,8 @@ task<void> closing::remove_row(std::string id, placement::object_kind kind, obje
       host_.repository->forget_payload(root->reference);
     if (applied.what != placement::fragment_outcome::conflict)
       co_return;
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
   }
 }
 

@@ -16,7 +16,7 @@ class spot_object;
 
 using tick_invoke = handler_run* (*)(spot_object&, record*, const timer_tick&);
 
-/// One registration (one generation of a name). Touched in its Spot's turns, except for `expired`, which only appends.
+/// One registration (one generation of a name). Touched in its Spot's turns while a tick is pending, else by `expired`.
 class spot_timer final : public counted, public timed {
 public:
   spot_timer(spot_object& object, std::shared_ptr<timer_state> state, std::chrono::milliseconds period,
@@ -40,6 +40,8 @@ public:
   void dropped() noexcept override { unref(); }
 
 private:
+  void arm_at(steady_time due);
+
   counted_ptr<spot_object> object_;
   std::shared_ptr<timer_state> state_;
   tick_schedule schedule_;
@@ -48,6 +50,7 @@ private:
   bool stop_on_exception_;
   bool started_ = false; ///< the current tick's handler has been called
   std::atomic<bool> pending_{false};
+  const std::chrono::milliseconds period_;
 };
 
 class spot_timers {

@@ -60,6 +60,7 @@ TEST_CASE("L-241 L-244 L-245 accepted work ends first, longer than a lease, whil
   auto running = ask(net.host(1), "a", "1", 2min);
   auto queued = ask(net.host(1), "a", "2", 2min);
   net.run_until([&] { return end.waiting() == 1; });
+  net.run_until_idle(); // the second one has arrived too
   const auto rid = net.host(0).mesh("m").rid();
   auto ending = net.host(0).shutdown();
   net.advance(25s); // the lease is 15 s

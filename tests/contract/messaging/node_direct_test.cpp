@@ -1,0 +1,204 @@
+// Messages to a node, and the clients inside and outside of Spots (03 sections 3, 8, 13).
+#include "tests/contract/messaging/probe_spots.hpp"
+
+#include <stop_token>
+
+namespace zlink::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::mesh;
+
+/// What the node handlers of one host saw.
+struct node_log {
+  std::vector<std::string> runs;
+};
+
+void serve_nodes(host& started, std::size_t index, std::vector<node_log>& logs, evidence& log) {
+  auto& node = started.add_mesh("m");
+  auto& mine = logs.at(index);
+  serve_probes(node, log);
+  node.send_timeout(2s);
+  node.add_node_handler([&mine](const note& m, const message_context&) { mine.runs.push_back(m.text); });
+  node.add_node_handler([&mine, index](const ask& m, const message_context&) {
+    mine.runs.push_back(m.text);
+    return answer{m.text + " at " + std::to_string(index)};
+  });
+  node.add_node_handler([](const describe&, const message_context& context) { return describe_context(context); });
+  if (index != 0)
+    node.placement_weight(0);
+}
+
+struct node_mesh {
+  explicit node_mesh(std::size_t hosts) : logs(hosts), net(hosts) {
+    net.start([this](host& started, std::size_t index) { serve_nodes(started, index, logs, log); });
+    for (std::size_t i = 0; i < hosts; ++i)
+      rids.push_back(net.host(i).mesh("m").rid());
+  }
+  task<answer> ask_node(std::size_t from, const std::string& rid, std::string text) {
+    return net.host(from).nodes().request_to_node("m", rid, ask{std::move(text)}).submit<answer>();
+  }
+
+  std::vector<node_log> logs;
+  evidence log;
+  std::vector<std::string> rids;
+  mesh net;
+};
+
+TEST_CASE("M-88 a node message runs at exactly that node, and nowhere if that node is gone") {
+  node_mesh all{3};
+  auto& net = all.net;
+  for (std::size_t from = 0; from < 3; ++from)
+    for (std::size_t to = 0; to < 3; ++to) {
+      const auto text = std::to_string(from) + " to " + std::to_string(to);
+      CHECK(net.run(all.ask_node(from, all.rids[to], text)).text == text + " at " + std::to_string(to));
+      net.run(net.host(from).nodes().send_to_node("m", all.rids[to], note{text}).submit());
+      net.run_until_idle();
+      CHECK(all.logs[to].runs == std::vector<std::string>{text, text});
+      all.logs[to].runs.clear();
+    }
+  net.kill(2);
+  CHECK_FALSE(net.run(as_result(all.ask_node(0, all.rids[2], "x"))).has_value());
+  net.advance(1min);
+  for (const auto& log : all.logs)
+    CHECK(log.runs.empty());
+}
+
+TEST_CASE(
+  "the node itself is a target, an unknown one is not found, one that is not ready ends with the send timeout") {
+  node_mesh all{2};
+  auto& net = all.net;
+  CHECK(net.run(all.ask_node(0, all.rids[0], "self")).text == "self at 0");
+  CHECK(failure(net, all.ask_node(0, "no-such-node", "x")) == error_kind::not_found);
+  CHECK(failure(net, net.host(0).nodes().send_to_node("m", "no-such-node", note{"x"}).submit())
+        == error_kind::not_found);
+  net.partition({0}, {1});
+  net.run_until_idle(); // the loss is noticed
+  const auto began = net.elapsed();
+  CHECK(failure(net, all.ask_node(0, all.rids[1], "x")) == error_kind::unavailable);
+  CHECK(net.elapsed() - began >= 2s); // the send timeout
+  CHECK(net.elapsed() - began < 3s);
+}
+
+TEST_CASE("an object client takes no node messages, but may send them") {
+  std::vector<node_log> logs(2);
+  evidence log;
+  mesh net{2};
+  net.start([&](host& started, std::size_t index) {
+    if (index == 0)
+      serve_nodes(started, index, logs, log);
+    else
+      started.add_mesh("m").object_client();
+  });
+  const auto server = net.host(0).mesh("m").rid();
+  const auto client = net.host(1).mesh("m").rid();
+  for (std::size_t from : {0, 1})
+    CHECK(failure(net, net.host(from).nodes().request_to_node("m", client, ask{"x"}).submit<answer>())
+          == error_kind::not_found);
+  CHECK(net.run(net.host(1).nodes().request_to_node("m", server, ask{"y"}).submit<answer>()).text == "y at 0");
+}
+
+TEST_CASE("M-90 node and Spot handlers of one packet name never cross over") {
+  node_mesh all{2};
+  auto& net = all.net;
+  net.run(ask_at(net.host(0), "c", "alive"));
+  all.log.runs.clear();
+  for (std::size_t from : {0, 1}) {
+    CHECK(net.run(all.ask_node(from, all.rids[0], "to node")).text == "to node at 0");
+    CHECK(all.log.runs.empty());
+    CHECK(net.run(net.host(from).spots().request_to_spot("c", ask{"to spot"}).submit<answer>()).text == "to spot!");
+    CHECK(all.logs[0].runs == std::vector<std::string>{"to node"});
+    all.log.runs.clear();
+    all.logs[0].runs.clear();
+    CHECK(failure(net, net.host(from).nodes().request_to_node("m", all.rids[0], held_ask{}).submit<answer>())
+          == error_kind::not_found); // a Spot would serve it
+  }
+}
+
+TEST_CASE("M-91 a node of another mesh is not reached, nor through a mesh this host is not in") {
+  std::vector<node_log> logs(2);
+  evidence log;
+  mesh net{2};
+  net.start([&](host& started, std::size_t index) {
+    serve_nodes(started, index, logs, log);
+    if (index == 0)
+      started.add_mesh("other").add_node_handler([](const ask&, const message_context&) { return answer{"other"}; });
+  });
+  const auto other = net.host(0).mesh("other").rid();
+  const auto nodes = net.host(1).nodes();
+  CHECK(failure(net, nodes.request_to_node("m", other, ask{"x"}).submit<answer>()) == error_kind::not_found);
+  CHECK(failure(net, nodes.request_to_node("other", other, ask{"x"}).submit<answer>()) == error_kind::not_found);
+  CHECK(net.run(net.host(0).nodes().request_to_node("other", other, ask{"x"}).submit<answer>()).text == "other");
+}
+
+TEST_CASE("a node handler is told the source RID and the metadata") {
+  node_mesh all{2};
+  auto& net = all.net;
+  for (std::size_t from : {0, 1}) {
+    auto call = net.host(from).nodes().request_to_node("m", all.rids[0], describe{}).metadata("color", "red");
+    const auto seen = net.run(call.submit<description>());
+    CHECK(seen.source == all.rids[from]);
+    CHECK(seen.mesh == "m");
+    CHECK(seen.color == "red");
+    CHECK(seen.packet == "probe.describe");
+    CHECK(seen.correlation != "absent");
+  }
+}
+
+// -- inside and outside -----------------------------------------------------------------------------------------------
+
+TEST_CASE("outside of turns yield is refused, and nothing is sent") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  net.run(ask_at(net.host(0), "c", "alive"));
+  for (std::size_t from : {0, 1}) {
+    CHECK(failure(net, net.host(from).spots().request_to_spot("c", ask{"x"}).yield<answer>())
+          == error_kind::invalid_operation);
+    CHECK(failure(net, net.host(from).spots().create("room").yield()) == error_kind::invalid_operation);
+  }
+  net.run_until_idle();
+  CHECK(log.count("x") == 0);
+}
+
+TEST_CASE("M-22 the host's client used in a turn belongs to that turn: the same cycle is refused, yield works") {
+  evidence log;
+  mesh net{1};
+  start_probes(net, log);
+  net.run(ask_at(net.host(0), "c", "alive"));
+  for (const bool by_host : {false, true}) {
+    auto cycle = net.host(0).spots().request_to_spot("c", relay{"c", "x", false, by_host});
+    const auto ended = net.run(as_result(cycle.submit<answer>()));
+    REQUIRE_FALSE(ended.has_value());
+    CHECK(ended.error().kind() == error_kind::internal_failure); // the handler let its own refusal pass
+    CHECK(ended.error().message().find("invalid_operation") != std::string::npos);
+    CHECK(log.count("x") == 0);
+    auto yielded = net.host(0).spots().request_to_spot("c", relay{"c", "y", true, by_host});
+    CHECK(net.run(yielded.submit<answer>()).text == "relayed y!");
+  }
+}
+
+TEST_CASE("Spot clients need an object role, as client or as server") {
+  evidence log;
+  mesh net{3};
+  net.start([&log](host& started, std::size_t index) {
+    auto& node = started.add_mesh("m");
+    if (index == 0)
+      serve_probes(node, log);
+    if (index == 1)
+      node.object_client();
+  });
+  for (std::size_t from : {0, 1}) {
+    CHECK(net.run(ask_at(net.host(from), "c", "x")).text == "x!");
+    CHECK(net.run(net.host(from).spots().get_or_create("r", "room").submit()).spot.spot_id == "r");
+    CHECK(net.run(net.host(from).spots().find("c")).has_value());
+  }
+  const auto spots = net.host(2).spots();
+  CHECK(failure(net, spots.request_to_spot("c", ask{"x"}).submit<answer>()) == error_kind::not_configured);
+  CHECK(failure(net, spots.send_to_spot("c", note{"x"}).submit()) == error_kind::not_configured);
+  CHECK(failure(net, spots.create("room").submit()) == error_kind::not_configured);
+  CHECK(failure(net, spots.find("c")) == error_kind::not_configured);
+}
+
+} // namespace
+} // namespace zlink::test

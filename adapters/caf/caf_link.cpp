@@ -90,13 +90,12 @@ public:
 
   void start(std::shared_ptr<link_connection_events> events) override {
     backend_.post([self = shared_from_this(), events = std::move(events)]() mutable {
-      if (!self->open_) {
-        events->on_closed(self->closed_);
-        return;
-      }
-      self->events_ = std::move(events);
-      for (auto& batch : std::exchange(self->early_, {}))
+      const auto early = std::exchange(self->early_, {});
+      self->events_ = events;
+      for (const auto& batch : early)
         self->receive(batch);
+      if (!self->open_) // since before the start: nobody has been told
+        self->tell_closed();
     });
   }
   void write(bytes batch) override {
@@ -149,9 +148,7 @@ public:
     peer_ = nullptr;
     server_ = nullptr;
     edge_actor::end(std::exchange(self_, nullptr));
-    early_.clear();
-    if (const auto events = std::exchange(events_, nullptr))
-      events->on_closed(why);
+    tell_closed();
   }
   bool ended() const noexcept { return ended_; }
 
@@ -194,6 +191,10 @@ private:
       finish("a batch of " + std::to_string(batch.size()) + " bytes exceeds the limit", true);
     else
       again(events_->on_batch(batch));
+  }
+  void tell_closed() {
+    if (const auto events = std::exchange(events_, nullptr))
+      events->on_closed(closed_);
   }
   /// The next turn comes behind what other connections have to do.
   void again(bool wanted) {

@@ -323,6 +323,9 @@ void link_session::end(const std::string& reason, bool orderly, bytes last) {
 }
 
 void link_session::on_closed(const std::string& reason) {
+  while (receive_more()) {
+    // what has arrived counts, also behind a close; no more than a window of it
+  }
   end(reason, false);
   lock held{mutex_};
   phase_ = phase::ended; // also when it was closing

@@ -274,6 +274,21 @@ TEST_CASE("X-77 a flood is worked through in slices of at most 64 records, and n
   CHECK(flood.b.owner.messages.size() == 1'000);
 }
 
+TEST_CASE("S-64 what had arrived when the connection ended is still delivered, before on_down") {
+  link_pair net;
+  net.start();
+  for (int i = 0; i < 1'000; ++i)
+    net.a.session->send(net.make_note(std::to_string(i)), link_pair::to_spot("s"), net.in(1s));
+  CHECK(net.executor.run_until([&] { return net.b.owner.messages.size() >= 64; }, 1s));
+  net.executor.run_until([&] { return net.a.session->counters().batches_out > 2; }, 1s);
+  const auto before = net.b.owner.messages.size();
+  CHECK(before < 900);
+  net.network.lose_connections("a", "b");
+  net.settle();
+  CHECK(net.b.owner.messages.size() == 1'000);
+  CHECK(net.b.owner.downs.size() == 1);
+}
+
 TEST_CASE("S-64 an orderly close still sends what was admitted, replies first, within its linger") {
   replies_seen at_b;
   link_pair net{5ms, 9};

@@ -11,10 +11,9 @@ using zlink::error_kind;
 using zlink::testing::mesh;
 
 /// Spot "x" of that type, whose timer "t" of that period starts with it.
-void start_ticking(mesh &net, stage &scene, std::chrono::milliseconds period,
-                   const std::string &type = "wide",
+void start_ticking(mesh& net, stage& scene, std::chrono::milliseconds period, const std::string& type = "wide",
                    zlink::timer_options options = {}) {
-  scene.on_initialize = [period, options](player &p) -> zlink::task<void> {
+  scene.on_initialize = [period, options](player& p) -> zlink::task<void> {
     if (p.id() == "x")
       co_await p.add_timer("t", period, options);
   };
@@ -22,19 +21,17 @@ void start_ticking(mesh &net, stage &scene, std::chrono::milliseconds period,
   prepare(net, "x", type);
 }
 
-TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and "
-          "a closed Spot register nothing") {
-  for (const auto &type : {"wide", "room", "split"}) {
+TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and a closed Spot register nothing") {
+  for (const auto& type : {"wide", "room", "split"}) {
     CAPTURE(type);
     stage scene;
     int refused = 0;
     bool cancelled = false;
-    scene.acts["register"] = [&](player &p) -> zlink::task<int> {
-      const auto attempt = [&](std::string name,
-                               std::chrono::nanoseconds period) {
+    scene.acts["register"] = [&](player& p) -> zlink::task<int> {
+      const auto attempt = [&](std::string name, std::chrono::nanoseconds period) {
         try {
           auto registered = p.add_timer(std::move(name), period);
-        } catch (const std::invalid_argument &) {
+        } catch (const std::invalid_argument&) {
           ++refused;
         }
       };
@@ -44,8 +41,7 @@ TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and "
       attempt("n", 1500us);
       std::stop_source stop;
       stop.request_stop();
-      const auto outcome =
-          co_await zlink::as_result(p.add_timer("n", 1s, {}, stop.get_token()));
+      const auto outcome = co_await zlink::as_result(p.add_timer("n", 1s, {}, stop.get_token()));
       cancelled = outcome.is_cancelled();
       co_return 0;
     };
@@ -60,7 +56,7 @@ TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and "
     net.advance(2s);
     CHECK(scene.count("tick") == 20); // that of "t", and no other
     std::optional<error_kind> closed;
-    scene.acts["close"] = [&closed](player &p) -> zlink::task<int> {
+    scene.acts["close"] = [&closed](player& p) -> zlink::task<int> {
       co_await p.close();
       closed = failure_of(co_await zlink::as_result(p.add_timer("late", 1s)));
       co_return 0;
@@ -70,11 +66,10 @@ TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and "
   }
 }
 
-TEST_CASE("X-126 a name registered again replaces the former registration, its "
-          "queued tick too") {
+TEST_CASE("X-126 a name registered again replaces the former registration, its queued tick too") {
   stage scene;
   scene.acts["hold"] = hold_at("d");
-  scene.acts["replace"] = [](player &p) -> zlink::task<int> {
+  scene.acts["replace"] = [](player& p) -> zlink::task<int> {
     auto call = knock(p, "d");
     co_await call.submit<answer>();
     co_await p.add_other_timer("t", 100ms);
@@ -86,8 +81,7 @@ TEST_CASE("X-126 a name registered again replaces the former registration, its "
   CHECK(scene.count("tick") == 1);
   (void)tell_spot(net.host(0), "x", "replace");
   net.advance(200ms); // a tick is queued behind the handler
-  CHECK(net.host(0).runtime().objects.find("x")->application_word().records() ==
-        2);
+  CHECK(net.host(0).runtime().objects.find("x")->application_word().records() == 2);
   scene.open("d");
   net.run_until_idle();
   CHECK(scene.has("replace ends"));
@@ -97,17 +91,15 @@ TEST_CASE("X-126 a name registered again replaces the former registration, its "
   CHECK(scene.in_order({"replace ends", "other tick 1", "other tick 2"}));
 }
 
-TEST_CASE("X-127 cancelling ends the callbacks to come, not the one that runs; "
-          "any number of times, also from inside") {
+TEST_CASE("X-127 cancelling ends the callbacks to come, not the one that runs; any number of times, also from inside") {
   stage scene;
   zlink::timer handle;
   mesh net{1};
-  scene.on_initialize = [&handle](player &p) -> zlink::task<void> {
+  scene.on_initialize = [&handle](player& p) -> zlink::task<void> {
     if (p.id() == "x")
       handle = co_await p.add_timer("t", 100ms);
   };
-  scene.on_tick = [&](player &p,
-                      const zlink::timer_tick &tick) -> zlink::task<void> {
+  scene.on_tick = [&](player& p, const zlink::timer_tick& tick) -> zlink::task<void> {
     if (tick.delivery_index != 3)
       co_return;
     handle.cancel();
@@ -127,14 +119,12 @@ TEST_CASE("X-127 cancelling ends the callbacks to come, not the one that runs; "
   handle.cancel();
 }
 
-TEST_CASE(
-    "a queued tick of a cancelled timer does not run") { // cancelled
-                                                         // between queue and
-                                                         // start
+// X-127, cancelled between queue and start.
+TEST_CASE("a queued tick of a cancelled timer does not run") {
   stage scene;
   zlink::timer handle;
   scene.acts["hold"] = hold_at("d");
-  scene.on_initialize = [&handle](player &p) -> zlink::task<void> {
+  scene.on_initialize = [&handle](player& p) -> zlink::task<void> {
     if (p.id() == "x")
       handle = co_await p.add_timer("t", 100ms);
   };
@@ -150,13 +140,10 @@ TEST_CASE(
   CHECK_FALSE(scene.has("tick"));
 }
 
-    "while a yielded callback waits no other of the same timer starts") {
-                                                                          // across
-                                                                          // a
-                                                                          // yield
+// X-128 across a yield.
+TEST_CASE("while a yielded callback waits no other of the same timer starts") {
   stage scene;
-  scene.on_tick = [](player &p,
-                     const zlink::timer_tick &) -> zlink::task<void> {
+  scene.on_tick = [](player& p, const zlink::timer_tick&) -> zlink::task<void> {
     auto call = knock(p, "d");
     co_await call.yield<answer>();
   };
@@ -173,8 +160,7 @@ TEST_CASE(
 TEST_CASE("a timer goes on after its handler threw, unless it is to stop") {
   for (const bool stops : {false, true}) {
     stage scene;
-    scene.on_tick = [](player &,
-                       const zlink::timer_tick &) -> zlink::task<void> {
+    scene.on_tick = [](player&, const zlink::timer_tick&) -> zlink::task<void> {
       throw std::runtime_error{"tick"};
       co_return;
     };
@@ -184,19 +170,16 @@ TEST_CASE("a timer goes on after its handler threw, unless it is to stop") {
     start_ticking(net, scene, 100ms, "wide", options);
     net.advance(450ms);
     CHECK(scene.count("tick") == (stops ? 1 : 4));
-    CHECK(net.host(0).runtime().domain.counters.handler_exceptions.load() ==
-          (stops ? 1 : 4));
+    CHECK(net.host(0).runtime().domain.counters.handler_exceptions.load() == (stops ? 1 : 4));
     net.run(ask_spot(net.host(0), "x", "still there"));
   }
 }
 
-TEST_CASE("X-136 no tick is queued or started without the lease, and none "
-          "comes in a burst when it is back") {
+TEST_CASE("X-136 no tick is queued or started without the lease, and none comes in a burst when it is back") {
   stage scene;
   zlink::testing::mesh_options options;
   options.adjust = [](std::size_t,
-                      zlink::host_options &
-                          o) { // so that the lease is renewed in time after all
+                      zlink::host_options& o) { // so that the lease is renewed in time after all
     o.lease_renew_interval = 1s;
     o.lease_renew_timeout = 500ms;
   };
@@ -206,10 +189,7 @@ TEST_CASE("X-136 no tick is queued or started without the lease, and none "
   start_ticking(net, scene, 100ms, "wide", stops);
   net.advance(1s);
   CHECK(scene.count("tick") == 10);
-  const auto admits = [&net] {
-    return net.host(0).runtime().domain.admits(
-        net.host(0).runtime().time->now());
-  };
+  const auto admits = [&net] { return net.host(0).runtime().domain.admits(net.host(0).runtime().time->now()); };
   net.cut_store(0);
   for (int i = 0; i < 200 && admits(); ++i)
     net.advance(100ms);
@@ -218,8 +198,7 @@ TEST_CASE("X-136 no tick is queued or started without the lease, and none "
   CHECK(at_the_end > 10);
   net.advance(1s);
   CHECK(scene.count("tick") == at_the_end);
-  CHECK(net.host(0).runtime().objects.find("x")->application_word().records() <=
-        1);
+  CHECK(net.host(0).runtime().objects.find("x")->application_word().records() <= 1);
   net.heal();
   net.run_until(admits);
   CHECK(scene.count("tick") <= at_the_end + 1);
@@ -234,12 +213,12 @@ TEST_CASE("X-136 no tick is queued or started without the lease, and none "
 
 TEST_CASE("X-137 a Spot that was made again gets no tick of the former one") {
   stage scene;
-  scene.acts["hold and close"] = [](player &p) -> zlink::task<int> {
+  scene.acts["hold and close"] = [](player& p) -> zlink::task<int> {
     co_await p.close();
     co_return 0;
   };
   int incarnation = 0;
-  scene.on_initialize = [&incarnation](player &p) -> zlink::task<void> {
+  scene.on_initialize = [&incarnation](player& p) -> zlink::task<void> {
     if (p.id() == "x" && ++incarnation == 1)
       co_await p.add_timer("t", 100ms);
   };
@@ -256,12 +235,11 @@ TEST_CASE("X-137 a Spot that was made again gets no tick of the former one") {
   CHECK_FALSE(scene.has("tick"));
 }
 
-TEST_CASE("X-141 a tick accepted before the closing seal runs before "
-          "on_closing, none is admitted after it") {
-  for (const auto &type : {"wide", "room"}) {
+TEST_CASE("X-141 a tick accepted before the closing seal runs before on_closing, none is admitted after it") {
+  for (const auto& type : {"wide", "room"}) {
     CAPTURE(type);
     stage scene;
-    scene.acts["close"] = [&scene](player &p) -> zlink::task<int> {
+    scene.acts["close"] = [&scene](player& p) -> zlink::task<int> {
       auto first = knock(p, "before the seal");
       co_await first.submit<answer>();
       co_await p.close(); // answered when the seal is set

@@ -12,9 +12,8 @@ using zlink::testing::mesh;
 
 const std::vector<std::string> shared_gates{"wide", "room"};
 
-TEST_CASE("X-26 X-31 submit and yield return the same; a yielded handler lets "
-          "others in and resumes at the back") {
-  for (const auto &type : shared_gates) {
+TEST_CASE("X-26 X-31 submit and yield return the same; a yielded handler lets others in and resumes at the back") {
+  for (const auto& type : shared_gates) {
     CAPTURE(type);
     for (const bool yields : {false, true}) {
       stage scene;
@@ -37,17 +36,13 @@ TEST_CASE("X-26 X-31 submit and yield return the same; a yielded handler lets "
       CHECK(net.run(std::move(asked)).value == 1);
       net.run_until_idle();
       if (yields)
-        CHECK(scene.in_order(
-            {"through d", "busy ends", "probe 1", "probe 2", "ask ends"}));
+        CHECK(scene.in_order({"through d", "busy ends", "probe 1", "probe 2", "ask ends"}));
       else
-        CHECK(scene.in_order({"through d", "ask ends", "busy starts",
-                              "busy ends", "probe 1", "probe 2"}));
-      CHECK(scene.count("ask starts") ==
-            1); // the reply was no packet of the Spot
-      CHECK(net.host(0)
-                .runtime()
-                .domain.counters.dropped[static_cast<std::size_t>(
-                    zlink::detail::drop_reason::no_handler)] == 0);
+        CHECK(scene.in_order({"through d", "ask ends", "busy starts", "busy ends", "probe 1", "probe 2"}));
+      CHECK(scene.count("ask starts") == 1); // the reply was no packet of the Spot
+      CHECK(
+        net.host(0).runtime().domain.counters.dropped[static_cast<std::size_t>(zlink::detail::drop_reason::no_handler)]
+        == 0);
     }
   }
 }
@@ -62,34 +57,26 @@ concept yields_reply = requires(Call call) {
 };
 
 // for the calls that exist.
-TEST_CASE("requests, worker calls and creates offer yield, one-way calls, "
-          "timers and closes do not") {
-  static_assert(yields_reply<zlink::spot_request_call> &&
-                yields_reply<zlink::node_request_call>);
+TEST_CASE("requests, worker calls and creates offer yield, one-way calls, timers and closes do not") {
+  static_assert(yields_reply<zlink::spot_request_call> && yields_reply<zlink::node_request_call>);
   static_assert(yields_void<zlink::worker_call<int>>);
-  static_assert(yields_void<zlink::spot_create_call> &&
-                yields_void<zlink::spot_get_or_create_call>);
-  static_assert(!yields_void<zlink::spot_send_call> &&
-                !yields_reply<zlink::spot_send_call>);
-  static_assert(!yields_void<zlink::node_send_call> &&
-                !yields_reply<zlink::node_send_call>);
-  static_assert(
-      !yields_void<decltype(std::declval<zlink::spot_context &>().close())>);
+  static_assert(yields_void<zlink::spot_create_call> && yields_void<zlink::spot_get_or_create_call>);
+  static_assert(!yields_void<zlink::spot_send_call> && !yields_reply<zlink::spot_send_call>);
+  static_assert(!yields_void<zlink::node_send_call> && !yields_reply<zlink::node_send_call>);
+  static_assert(!yields_void<decltype(std::declval<zlink::spot_context&>().close())>);
 }
 
 // X-34 for Spots, nodes and outside callers.
-TEST_CASE("yield works in packets and ticks of shared gates, submit in every "
-          "context") {
+TEST_CASE("yield works in packets and ticks of shared gates, submit in every context") {
   stage scene;
   scene.open("d");
   scene.acts["submit"] = hold_at("d");
   scene.acts["yield"] = yield_at("d");
-  scene.on_initialize = [](player &p) -> zlink::task<void> {
+  scene.on_initialize = [](player& p) -> zlink::task<void> {
     if (p.id() == "x")
       co_await p.add_timer("t", 10ms);
   };
-  scene.on_tick = [&scene](player &p,
-                           const zlink::timer_tick &) -> zlink::task<void> {
+  scene.on_tick = [&scene](player& p, const zlink::timer_tick&) -> zlink::task<void> {
     auto call = knock(p, "d");
     co_await call.yield<answer>();
     scene.note("tick yielded");
@@ -101,17 +88,13 @@ TEST_CASE("yield works in packets and ticks of shared gates, submit in every "
     co_return got.value;
   };
   const auto lobby = net.host(0).mesh("m").entry_spot_id();
-  for (const auto &[id, type] :
-       {std::pair{"w", "wide"}, {"r", "room"}, {"s", "split"}, {"x", "wide"}})
+  for (const auto& [id, type] : {std::pair{"w", "wide"}, {"r", "room"}, {"s", "split"}, {"x", "wide"}})
     prepare(net, id, type);
-  for (const auto &id :
-       {std::string{"w"}, std::string{"r"}, std::string{"s"}, lobby})
-    CHECK(net.run(ask_spot(net.host(0), id, "submit", "")).value ==
-          1); // and from the outside each time
-  for (const auto *id : {"w", "r"})
+  for (const auto& id : {std::string{"w"}, std::string{"r"}, std::string{"s"}, lobby})
+    CHECK(net.run(ask_spot(net.host(0), id, "submit", "")).value == 1); // and from the outside each time
+  for (const auto* id : {"w", "r"})
     CHECK(net.run(ask_spot(net.host(0), id, "yield", "")).value == 1);
-  auto to_node = net.host(0).nodes().request_to_node(
-      "m", net.host(0).mesh("m").rid(), ask{"submit"});
+  auto to_node = net.host(0).nodes().request_to_node("m", net.host(0).mesh("m").rid(), ask{"submit"});
   CHECK(net.run(to_node.submit<answer>()).value == 1);
   net.advance(15ms);
   CHECK(scene.has("tick yielded"));
@@ -119,9 +102,8 @@ TEST_CASE("yield works in packets and ticks of shared gates, submit in every "
 
 /// Tries to yield in every way, and says whether each was refused with that
 /// kind while nothing else of its gate ran.
-std::function<zlink::task<int>(player &)> refused_yields(stage &scene,
-                                                         error_kind expected) {
-  return [&scene, expected](player &p) -> zlink::task<int> {
+std::function<zlink::task<int>(player&)> refused_yields(stage& scene, error_kind expected) {
+  return [&scene, expected](player& p) -> zlink::task<int> {
     int refused = 0;
     auto call = knock(p, "never");
     auto asked = call.yield<answer>();
@@ -143,18 +125,16 @@ std::function<zlink::task<int>(player &)> refused_yields(stage &scene,
 }
 
 // X-35 for Spots; the rest of it concerns their Actors.
-TEST_CASE("X-37 yield on Entry and PerActor Spots is refused before any "
-          "effect, and the turn is kept") {
+TEST_CASE("X-37 yield on Entry and PerActor Spots is refused before any effect, and the turn is kept") {
   stage scene;
   scene.acts["try"] = refused_yields(scene, error_kind::invalid_configuration);
   mesh net{1};
   net.start(serve(scene));
   prepare(net, "s", "split");
-  for (const auto &id :
-       {std::string{"s"}, net.host(0).mesh("m").entry_spot_id()}) {
+  for (const auto& id : {std::string{"s"}, net.host(0).mesh("m").entry_spot_id()}) {
     scene.log.clear();
     bool stored = false;
-    net.faults(0).set_rule([&stored](const zlink::testing::store_call &call) {
+    net.faults(0).set_rule([&stored](const zlink::testing::store_call& call) {
       stored = stored || call.what == zlink::testing::store_operation::write;
       return zlink::testing::store_fault::none;
     });
@@ -172,12 +152,11 @@ TEST_CASE("X-37 yield on Entry and PerActor Spots is refused before any "
 }
 
 // without sessions and channels.
-TEST_CASE("yield without a turn is refused before any effect: outside, in node "
-          "handlers, in worker bodies") {
+TEST_CASE("yield without a turn is refused before any effect: outside, in node handlers, in worker bodies") {
   stage scene;
   mesh net{1};
   net.start(serve(scene));
-  auto &host = net.host(0);
+  auto& host = net.host(0);
   const auto kind_of_yield = [&host] {
     auto call = host.spots().request_to_spot("never", ask{"knock"});
     call.instance_spot("door");
@@ -191,10 +170,9 @@ TEST_CASE("yield without a turn is refused before any effect: outside, in node "
     seen += kind_of_yield() == error_kind::invalid_operation;
     co_return 0;
   };
-  scene.acts["bodies"] = [&](player &p) -> zlink::task<int> {
-    auto cpu = p.spot().run_cpu_worker([&](std::stop_token) {
-      seen += kind_of_yield() == error_kind::invalid_operation;
-    });
+  scene.acts["bodies"] = [&](player& p) -> zlink::task<int> {
+    auto cpu =
+      p.spot().run_cpu_worker([&](std::stop_token) { seen += kind_of_yield() == error_kind::invalid_operation; });
     co_await cpu.submit();
     auto io = p.spot().run_io_worker([&](std::stop_token) -> zlink::task<void> {
       seen += kind_of_yield() == error_kind::invalid_operation;
@@ -203,8 +181,7 @@ TEST_CASE("yield without a turn is refused before any effect: outside, in node "
     co_await io.submit();
     co_return 0;
   };
-  auto to_node =
-      host.nodes().request_to_node("m", host.mesh("m").rid(), ask{"yield"});
+  auto to_node = host.nodes().request_to_node("m", host.mesh("m").rid(), ask{"yield"});
   net.run(to_node.submit<answer>());
   net.run(ask_spot(host, "x", "bodies"));
   net.run_until_idle();
@@ -214,14 +191,13 @@ TEST_CASE("yield without a turn is refused before any effect: outside, in node "
 }
 
 // X-38 without Actors and multicast.
-TEST_CASE("X-39 packets, ticks and lifecycle steps run while a handler is "
-          "yielded, and may change what it has read") {
-  for (const auto &type : shared_gates) {
+TEST_CASE("X-39 packets and ticks run while a handler is yielded, and may change what it has read") {
+  for (const auto& type : shared_gates) {
     CAPTURE(type);
     stage scene;
     int value = 10;
     int read_after = 0;
-    scene.acts["yield"] = [&](player &p) -> zlink::task<int> {
+    scene.acts["yield"] = [&](player& p) -> zlink::task<int> {
       co_await p.add_timer("t", 10ms);
       const int before = value;
       auto call = knock(p, "d");
@@ -229,7 +205,7 @@ TEST_CASE("X-39 packets, ticks and lifecycle steps run while a handler is "
       read_after = value;
       co_return before;
     };
-    scene.acts["set"] = [&value](player &) -> zlink::task<int> {
+    scene.acts["set"] = [&value](player&) -> zlink::task<int> {
       value = 20;
       co_return 0;
     };
@@ -246,8 +222,7 @@ TEST_CASE("X-39 packets, ticks and lifecycle steps run while a handler is "
   }
 }
 
-TEST_CASE("X-41 a reply is decided although 100 records wait for the gate its "
-          "caller holds") {
+TEST_CASE("X-41 a reply is decided although 100 records wait for the gate its caller holds") {
   stage scene;
   scene.acts["ask"] = hold_at("d");
   mesh net{1};
@@ -264,8 +239,7 @@ TEST_CASE("X-41 a reply is decided although 100 records wait for the gate its "
   CHECK(scene.count("waits") == 100);
 }
 
-TEST_CASE("X-43 a blocking wait inside a handler or a worker body is refused "
-          "at once") {
+TEST_CASE("X-43 a blocking wait inside a handler or a worker body is refused at once") {
   stage scene;
   mesh net{1};
   net.start(serve(scene));
@@ -273,11 +247,11 @@ TEST_CASE("X-43 a blocking wait inside a handler or a worker body is refused "
   const auto attempt = [&] {
     try {
       zlink::sync_wait(ask_spot(net.host(0), "other", "work"));
-    } catch (const zlink::operation_failed &failure) {
+    } catch (const zlink::operation_failed& failure) {
       refused += failure.kind() == error_kind::invalid_operation;
     }
   };
-  scene.acts["block"] = [&](player &p) -> zlink::task<int> {
+  scene.acts["block"] = [&](player& p) -> zlink::task<int> {
     attempt();
     auto work = p.spot().run_cpu_worker([&](std::stop_token) { attempt(); });
     co_await work.submit();
@@ -289,37 +263,27 @@ TEST_CASE("X-43 a blocking wait inside a handler or a worker body is refused "
     co_return 0;
   };
   net.run(ask_spot(net.host(0), "x", "block"));
-  auto to_node = net.host(0).nodes().request_to_node(
-      "m", net.host(0).mesh("m").rid(), ask{"block"});
+  auto to_node = net.host(0).nodes().request_to_node("m", net.host(0).mesh("m").rid(), ask{"block"});
   net.run(to_node.submit<answer>());
   CHECK(refused == 4);
   CHECK(zlink::sync_wait(zlink::task<int>{[] {
-          auto done =
-              zlink::detail::new_counted<zlink::detail::operation<int>>();
+          auto done = zlink::detail::new_counted<zlink::detail::operation<int>>();
           done->set(zlink::result<int>{7});
           return done;
-        }()}) == 7); // an application thread may wait
+        }()})
+        == 7); // an application thread may wait
 }
 
-TEST_CASE("X-44 a terminal starts its operation; dropping the task neither "
-          "cancels nor repeats it") {
+TEST_CASE("X-44 a terminal starts its operation; dropping the task neither cancels nor repeats it") {
   stage scene;
-  scene.acts["drop"] = [](player &p) -> zlink::task<int> {
-    {
-      auto dropped =
-          p.spot().outbound().send_to_spot("y", tell{"from a turn"}).submit();
-    }
-    {
-      auto dropped = p.spot()
-                         .outbound()
-                         .request_to_spot("y", ask{"requested"})
-                         .submit<answer>();
-    }
+  scene.acts["drop"] = [](player& p) -> zlink::task<int> {
+    { auto dropped = p.spot().outbound().send_to_spot("y", tell{"from a turn"}).submit(); }
+    { auto dropped = p.spot().outbound().request_to_spot("y", ask{"requested"}).submit<answer>(); }
     co_return 0;
   };
   mesh net{{.hosts = 2, .seed = 9, .max_link_delay = 5ms}};
   net.start(serve(scene));
-  for (const auto *id : {"x", "y"})
+  for (const auto* id : {"x", "y"})
     prepare(net, id, "wide");
   for (std::size_t from = 0; from < 2; ++from) {
     auto send = net.host(from).spots().send_to_spot("y", tell{"from outside"});
@@ -333,20 +297,19 @@ TEST_CASE("X-44 a terminal starts its operation; dropping the task neither "
 }
 
 // X-48 for a Spot that asks itself; the other three pairs have Actors in them.
-TEST_CASE("X-49 a submit request to the own Spot is refused before submission, "
-          "by yield it is answered") {
-  for (const auto &type : shared_gates) {
+TEST_CASE("X-49 a submit request to the own Spot is refused before submission, by yield it is answered") {
+  for (const auto& type : shared_gates) {
     CAPTURE(type);
     stage scene;
     error_kind refusal{};
-    scene.acts["submit and see"] = [&refusal](player &p) -> zlink::task<int> {
+    scene.acts["submit and see"] = [&refusal](player& p) -> zlink::task<int> {
       auto call = p.spot().outbound().request_to_spot(p.id(), ask{"inner"});
       const auto outcome = co_await zlink::as_result(call.submit<answer>());
       if (!outcome.has_value())
         refusal = outcome.error().kind();
       co_return 0;
     };
-    scene.acts["yield"] = [](player &p) -> zlink::task<int> {
+    scene.acts["yield"] = [](player& p) -> zlink::task<int> {
       auto call = p.spot().outbound().request_to_spot(p.id(), ask{"inner"});
       co_await call.yield<answer>();
       co_return 2;
@@ -364,15 +327,14 @@ TEST_CASE("X-49 a submit request to the own Spot is refused before submission, "
   }
 }
 
-TEST_CASE("X-52 a longer cycle ends by the request deadline and leaves the "
-          "gates usable") {
+TEST_CASE("X-52 a longer cycle ends by the request deadline and leaves the gates usable") {
   stage scene;
-  scene.acts["ask y"] = [](player &p) -> zlink::task<int> {
+  scene.acts["ask y"] = [](player& p) -> zlink::task<int> {
     auto call = p.spot().outbound().request_to_spot("y", ask{"ask x"});
     const auto got = co_await call.submit<answer>();
     co_return got.value;
   };
-  scene.acts["ask x"] = [](player &p) -> zlink::task<int> {
+  scene.acts["ask x"] = [](player& p) -> zlink::task<int> {
     auto call = p.spot().outbound().request_to_spot("x", ask{"inner"});
     call.timeout(2s);
     const auto got = co_await zlink::as_result(call.submit<answer>());
@@ -380,7 +342,7 @@ TEST_CASE("X-52 a longer cycle ends by the request deadline and leaves the "
   };
   mesh net{2};
   net.start(serve(scene));
-  for (const auto *id : {"x", "y"})
+  for (const auto* id : {"x", "y"})
     prepare(net, id, "wide");
   const auto began = net.elapsed();
   CHECK(net.run(ask_spot(net.host(0), "x", "ask y")).value == 5);

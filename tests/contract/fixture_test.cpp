@@ -365,62 +365,6 @@ TEST_CASE("links that are lost once come back by themselves") {
 
 // -- machines ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("S-2 a killed owner is replaced when its lease is over, and never runs again") {
-  evidence log;
-  mesh net{3};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 5));
-  const auto dead = net.owner_of("c");
-  net.kill(dead);
-  const auto& caller = (dead + 1) % 3;
-  CHECK_FALSE(net.run(zlink::as_result(add_at(net.host(caller), 1))).has_value());
-  net.advance(1min);
-  CHECK(net.run(add_at(net.host(caller), 1)).value == 1); // not 6: its state died with it
-  CHECK(net.owner_of("c") != dead);
-  net.restart(dead);
-  net.run(net.host(dead).mesh("m").until_peers_ready(2));
-  CHECK(net.run(add_at(net.host(dead), 1)).value == 2);
-  CHECK(log.owner.owners("c").size() == 2);
-  CHECK(log.clean());
-}
-
-TEST_CASE("S-2 a frozen owner that comes back runs nothing of what others have taken over") {
-  evidence log;
-  mesh net{3};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 5));
-  const auto frozen = net.owner_of("c");
-  const auto caller = (frozen + 1) % 3;
-  net.freeze(frozen);
-  net.advance(1min);
-  CHECK(net.run(add_at(net.host(caller), 1)).value == 1);
-  net.thaw(frozen);
-  net.run(net.host(frozen).mesh("m").until_peers_ready(2));
-  CHECK(net.run(add_at(net.host(frozen), 1)).value == 2);
-  CHECK(log.owner.owners("c").size() == 2);
-  CHECK(log.clean());
-  CHECK(log.alive == 1);
-}
-
-// -- stores -----------------------------------------------------------------------------------------------------------
-
-TEST_CASE("a host cut off from its store stops working when its lease is over, and goes on when it is back") {
-  evidence log;
-  mesh net{2};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 1));
-  const auto owner = net.owner_of("c");
-  net.cut_store(owner);
-  net.advance(1s);
-  CHECK(net.run(add_at(net.host(owner), 1)).value == 2); // the lease still holds
-  net.advance(1min);
-  CHECK_FALSE(net.run(zlink::as_result(add_at(net.host(owner), 1))).has_value());
-  net.heal();
-  net.advance(1min);
-  CHECK(net.run(add_at(net.host(owner), 1)).value == 1); // a new incarnation
-  CHECK(log.clean());
-}
-
 TEST_CASE("a conflict and a lost answer are met once each and overcome") {
   for (const auto fault : {store_fault::conflict, store_fault::lose_reply}) {
     evidence log;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t connect_timeout_ms = 5'000;
 constexpr std::chrono::milliseconds manual_redial{1'000};
+constexpr std::chrono::milliseconds redial_pause{1'000};
 constexpr std::uint64_t frame_limit_bytes = 64ULL * 1024 * 1024;
 
 object_role on_wire(placement::object_role role) noexcept { return static_cast<object_role>(role); }
@@ -98,10 +99,22 @@ void mesh_links::dialled(const std::string& rid, result<std::shared_ptr<link_con
   {
     std::lock_guard guard{mutex_};
     if (const auto i = peers_.find(rid); i != peers_.end())
-      i->second.dialling = false; // the next look of discovery dials again if need be
+      i->second.dialling = false;
   }
   if (outcome)
     begin(std::move(*outcome));
+  else
+    dial_again_later();
+}
+
+/// Discovery tells of changes only, so a peer that stays and could not be reached is tried again from here (S-60).
+void mesh_links::dial_again_later() {
+  node_.host().infra->post_after(redial_pause, [this] { dial_missing(); });
+}
+
+void mesh_links::dial_missing() {
+  if (node_.peers_known && !node_.host().ending())
+    follow(node_.peers_known->snapshot());
 }
 
 void mesh_links::begin(std::shared_ptr<link_connection> connection, std::optional<endpoint> dialled) {
@@ -288,12 +301,15 @@ void mesh_links::on_down(link_session& link, const std::string&) {
       inbound = std::move(p->second.inbound);
     }
   }
-  if (inbound)
+  const bool was_ready = inbound != nullptr;
+  if (was_ready)
     inbound->detach();
-  host.infra->post([this, held] {
+  host.infra->post([this, held, was_ready] {
     controls_.link_lost(*held);
-    if (node_.peers_known && !node_.host().ending())
-      follow(node_.peers_known->snapshot());
+    if (was_ready)
+      dial_missing();
+    else
+      dial_again_later(); // refused, or no handshake in time: not at once, or the two would do nothing else
   });
 }
 
@@ -320,8 +336,10 @@ bool mesh_links::is_known(std::string_view rid) const {
 
 std::size_t mesh_links::ready_count() const { return ready_links().size(); }
 
-task<void> mesh_links::until_ready(std::size_t count, std::stop_token) {
+task<void> mesh_links::until_ready(std::size_t count, std::stop_token cancel) {
   auto ended = new_counted<operation<void>>();
+  ended->verb = "wait for peers of mesh";
+  ended->subject = node_.mesh_name();
   ended->dispatcher = node_.host().dispatcher;
   if (const auto* t = current_turn())
     ended->owner = t->object;
@@ -329,8 +347,22 @@ task<void> mesh_links::until_ready(std::size_t count, std::stop_token) {
     std::lock_guard guard{mutex_};
     waiters_.push_back({count, ended});
   }
+  ended->watch(std::move(cancel), [this, waiting = ended.get()] { cancel_wait(*waiting); });
   tell_waiters();
   return task<void>{std::move(ended)};
+}
+
+void mesh_links::cancel_wait(operation_base& waiting) {
+  counted_ptr<operation<void>> taken;
+  {
+    std::lock_guard guard{mutex_};
+    const auto i = std::find_if(waiters_.begin(), waiters_.end(), [&](const waiter& w) { return w.ended.get() == &waiting; });
+    if (i == waiters_.end())
+      return; // told already
+    taken = std::move(i->ended);
+    waiters_.erase(i);
+  }
+  taken->cancel();
 }
 
 void mesh_links::tell_waiters() {

@@ -77,11 +77,14 @@ private:
 
   void dial(const std::string& rid);
   void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);
+  void dial_again_later();
+  void dial_missing();
   void begin(std::shared_ptr<link_connection> connection, std::optional<endpoint> dialled = std::nullopt);
   std::optional<std::string> refuse_manual(link_session& link, const link_identity& peer);
   task<void> judge(counted_ptr<link_session> link, link_identity peer);
   bool has_ready_link(std::string_view rid) const;
   void tell_waiters();
+  void cancel_wait(operation_base& waiting);
   link_identity self() const;
 
   node_runtime& node_;

@@ -1,5 +1,7 @@
 #include "zlink/placement/repository.hpp"
 
+#include "zlink/placement/pause.hpp"
+
 namespace zlink::placement {
 
 namespace {
@@ -96,6 +98,8 @@ task<bool> repository::fetch_block(sequence which) {
 
 task<std::optional<new_generations>> repository::next_generations() {
   constexpr int attempts = 64; // Conflicts with other hosts
+  constexpr int patience = 4;  // fetches in a row without an answer
+  int unanswered = 0;
   for (int i = 0; i < attempts; ++i) {
     const bool objects_low = objects_.is_low();
     if (!fetching_ && (objects_low || authorities_.is_low())) {
@@ -103,10 +107,16 @@ task<std::optional<new_generations>> repository::next_generations() {
       auto fetching = fetch_block(objects_low ? sequence::object : sequence::authority);
       const bool answered = co_await std::move(fetching);
       fetching_ = false;
+      unanswered = answered ? 0 : unanswered + 1;
       for (auto& waiting : std::exchange(waiting_for_numbers_, {}))
         waiting->set(result<void>{});
-      if (!answered && (objects_.left() == 0 || authorities_.left() == 0))
-        co_return std::nullopt;
+      if (!answered && (objects_.left() == 0 || authorities_.left() == 0)) {
+        if (unanswered == patience || objects_.exhausted() || authorities_.exhausted())
+          co_return std::nullopt;
+        auto pausing = pause(unit_, std::chrono::milliseconds{5}); // a lost answer costs a block, not the creation
+        co_await std::move(pausing);
+        continue;
+      }
     }
     if (objects_.left() != 0 && authorities_.left() != 0)
       co_return new_generations{*objects_.take(), *authorities_.take()};

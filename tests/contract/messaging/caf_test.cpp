@@ -7,7 +7,7 @@
 #include <caf/response_promise.hpp>
 #include <caf/typed_response_promise.hpp>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,4 +189,4 @@ TEST_CASE("D-16 self() is the sender of what a Spot sends; answers to it run in 
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <type_traits>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -279,4 +279,4 @@ TEST_CASE("M-18 cancelling one call does not touch another, nor one that has end
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

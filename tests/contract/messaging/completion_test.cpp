@@ -6,7 +6,7 @@
 #include <set>
 #include <stop_token>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -338,4 +338,4 @@ TEST_CASE("O-13 one failure through three forms: thrown, as a result, and in a c
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

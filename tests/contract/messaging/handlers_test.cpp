@@ -5,7 +5,7 @@
 #include <concepts>
 #include <set>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -329,4 +329,4 @@ TEST_CASE("M-141 a reply leaves before the next message of the Spot runs") {
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

@@ -3,7 +3,7 @@
 
 #include <stop_token>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -201,4 +201,4 @@ TEST_CASE("Spot clients need an object role, as client or as server") {
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

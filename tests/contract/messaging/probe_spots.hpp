@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 
 struct note {
   std::string text;
@@ -216,4 +216,4 @@ error_kind failure(testing::mesh& net, task<T> awaited) {
   return kind_of(net.run(as_result(std::move(awaited))));
 }
 
-} // namespace zlink::test
+} // namespace zlink::test::messaging

@@ -2,7 +2,7 @@
 #include "tests/contract/messaging/probe_spots.hpp"
 #include "zlink/host/host_runtime.hpp"
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST_CASE("M-82 a stale route: the request is unavailable and runs nowhere, the 
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-namespace zlink::test {
+namespace zlink::test::messaging {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST_CASE("O-4 a mistake of registration comes out of start before anything is p
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::messaging

@@ -287,7 +287,9 @@ TEST_CASE("D-14 texts of errors and reasons are cut at a character, not inside o
   append_reply(reply, {.reply_route = 1, .kind = reply_kind::error, .failure = error{error_kind::rejected, text}});
   CHECK(decode_reply_frame(only(reply).body).failure->message() == std::string(65'535, 'x'));
   bytes goodbye;
-  append_goodbye(goodbye, std::string(1023, 'x') + "\xc3\xa9");
+  std::string farewell(1023, 'x');
+  farewell += "\xc3\xa9";
+  append_goodbye(goodbye, farewell);
   CHECK(decode_goodbye(only(goodbye).body).size() == 1023);
 }
 

@@ -357,6 +357,7 @@ TEST_CASE("links that are lost once come back by themselves") {
   net.start(serve(log));
   net.run(add_at(net.host(0), 1));
   net.lose_links(0, 1);
+  net.run_until_idle(); // both have noticed
   net.run(net.host(0).mesh("m").until_peers_ready(1));
   net.run(net.host(1).mesh("m").until_peers_ready(1));
   CHECK(net.run(add_at(net.host(0), 1)).value == 2);

@@ -33,7 +33,7 @@ TEST_CASE("S-10 S-14 S-149 no reader ever sees half of a batch") {
     std::atomic<bool> done{false};
     std::atomic<int> torn{0}, pages{0};
     const auto scan_until_done = [&] {
-      while (!done) {
+      do {
         std::set<std::string> seen;
         auto page = scan(*s.location, "row", "", 3);
         for (;; page = scan(*s.location, "row", page.next, 3)) {
@@ -44,7 +44,7 @@ TEST_CASE("S-10 S-14 S-149 no reader ever sees half of a batch") {
         }
         ++pages;
         torn += !page.expired && seen.size() != 1;
-      }
+      } while (!done);
     };
     // Equal values in every row, judged by the store itself in one batch.
     const auto compare_until_done = [&] {

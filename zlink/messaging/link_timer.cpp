@@ -6,6 +6,8 @@
 
 namespace zlink::detail {
 
+link_timer::link_timer(infrastructure& infra) noexcept : infra_(infra) {}
+
 link_timer::~link_timer() = default;
 
 void link_timer::set(counted_ptr<link_session> session, steady_time due) {

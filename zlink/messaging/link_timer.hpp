@@ -11,7 +11,7 @@ class link_session;
 /// Calls the session's `on_alarm()` inside the infrastructure unit. Holds the session while an alarm is set.
 class link_timer final : public counted, private timed {
 public:
-  explicit link_timer(infrastructure& infra) noexcept : infra_(infra) {}
+  explicit link_timer(infrastructure& infra) noexcept;
 
   /// Sets the alarm, or moves it. Any thread.
   void set(counted_ptr<link_session> session, steady_time due);

@@ -259,10 +259,13 @@ private:
     connections_.push_back(made);
     return made;
   }
+  /// Nobody can connect any more when this returns, except on the middleman's thread, which must not wait for itself.
+  void close_door();
+  bool here() const { return std::this_thread::get_id() == backend_.thread_id(); }
   /// Runs `job` on the middleman's thread and waits for it.
   template <class F>
   void run_there(F job) {
-    if (std::this_thread::get_id() == backend_.thread_id()) {
+    if (here()) {
       job();
       return;
     }
@@ -322,15 +325,25 @@ void caf_transport::connect(const endpoint& where, std::uint32_t timeout_ms, con
   });
 }
 
+void caf_transport::close_door() {
+  const auto broker = broker_for(system_, bound_.host);
+  auto address = caf::actor_cast<caf::actor_addr>(door_);
+  if (here()) {
+    tell(caf::actor_cast<caf::strong_actor_ptr>(broker), nullptr,
+         caf::make_message(caf::unpublish_atom::value, std::move(address), bound_.port));
+  } else {
+    caf::scoped_actor self{system_};
+    self->request(broker, caf::infinite, caf::unpublish_atom::value, std::move(address), bound_.port)
+      .receive([] {}, [](caf::error&) {});
+  }
+  edge_actor::end(std::exchange(door_, nullptr));
+}
+
 void caf_transport::stop() {
   if (stop_begun_.exchange(true))
     return;
-  if (door_) {
-    const auto broker = caf::actor_cast<caf::strong_actor_ptr>(broker_for(system_, bound_.host));
-    tell(broker, nullptr,
-         caf::make_message(caf::unpublish_atom::value, caf::actor_cast<caf::actor_addr>(door_), bound_.port));
-    edge_actor::end(std::exchange(door_, nullptr));
-  }
+  if (door_)
+    close_door();
   run_there([this] {
     stopped_ = true;
     for (const auto& connection : std::exchange(connections_, {}))

@@ -308,6 +308,8 @@ endpoint caf_transport::listen(const std::string& host, std::uint16_t port, acce
     throw configuration_error{"cannot listen on " + to_string(endpoint{"caf", host, port}) + ": "
                               + system_.render(failed)};
   }
+  // CAF opens the port by a message to its broker. A port that is closed before that has been handled would be leaked.
+  run_there([] {});
   bound_ = {"caf", host, port};
   return bound_;
 }

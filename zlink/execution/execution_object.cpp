@@ -66,7 +66,8 @@ void execution_object::submit_step(std::unique_ptr<lifecycle_step> step) noexcep
 }
 
 void execution_object::drain() noexcept {
-  if (inbox_.load(std::memory_order_relaxed) == nullptr)
+  const auto* seen = inbox_.load(std::memory_order_relaxed);
+  if (seen == nullptr || seen == idle()) // asked for while parked: nothing has arrived
     return;
   auto* node = inbox_.exchange(nullptr, std::memory_order_acquire);
   assert(node != idle());

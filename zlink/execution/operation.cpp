@@ -48,7 +48,12 @@ void operation_base::when_done(unique_function<void()> callback, bool at_once) {
   auto expected = state::pending;
   if (state_.compare_exchange_strong(expected, state::waiting, std::memory_order_acq_rel))
     return;
-  notify();
+  // Ended before: the callback belongs to the turn that asks, if there is one. Whoever ends an operation later may be in
+  // a turn of somebody else.
+  if (const auto* t = owner == nullptr && !at_once_ ? current_turn() : nullptr)
+    post_callback(*t->object);
+  else
+    notify();
 }
 
 void operation_base::finish() noexcept {
@@ -62,8 +67,6 @@ void operation_base::notify() noexcept {
   if (callback_) {
     if (at_once_)
       run_callback();
-    else if (auto* t = owner == nullptr ? current_turn() : nullptr)
-      post_callback(*t->object);
     else if (owner != nullptr)
       post_callback(*owner);
     else if (dispatcher)

@@ -134,7 +134,7 @@ void mesh_links::begin(std::shared_ptr<link_connection> connection, std::optiona
       session->close("the node is shutting down");
       return;
     }
-    sessions_.emplace(session.get(), open_link{session, std::move(dialled), {}});
+    sessions_.emplace(session.get(), open_link{session, std::move(dialled), {}, ++sessions_begun_});
   }
   session->start();
 }
@@ -387,17 +387,17 @@ void mesh_links::drain() {
 }
 
 void mesh_links::stop() {
-  std::vector<counted_ptr<link_session>> all;
+  std::map<std::uint64_t, counted_ptr<link_session>> all; // in an order that a run with the same seed repeats
   std::vector<waiter> waiting;
   {
     std::lock_guard guard{mutex_};
     if (std::exchange(stopped_, true))
       return;
     for (auto& [raw, open] : sessions_)
-      all.push_back(open.session);
+      all.emplace(open.number, open.session);
     waiting = std::move(waiters_);
   }
-  for (auto& session : all)
+  for (auto& [number, session] : all)
     session->close("the node is shutting down");
   transport_->stop();
   for (auto& w : waiting)

@@ -97,8 +97,10 @@ private:
     counted_ptr<link_session> session;
     std::optional<endpoint> dialled; ///< by this node, and where
     std::string rid;                 ///< once the peer has said it
+    std::uint64_t number = 0;        ///< in the order in which they began
   };
   std::unordered_map<link_session*, open_link> sessions_;
+  std::uint64_t sessions_begun_ = 0;
   std::set<std::string> dialling_; ///< endpoints configured by hand that are being dialled
   std::vector<waiter> waiters_;
   bool draining_ = false;

@@ -1,111 +1,17 @@
-// The fixture itself: what it promises to tests, under hosts that are real.
-#include "tests/sim/checkers.hpp"
-
-#include <doctest/doctest.h>
-#include <zlink/testing/mesh.hpp>
-#include <zlink/zlink.hpp>
+// The fixture itself: order, replay, time, and who takes part, under hosts that are real.
+#include "tests/contract/fixture_spots.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 
-#include <chrono>
+#include "zlink/host/host_runtime.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace fixture_test {
-
-using namespace std::chrono_literals;
-using zlink::testing::mesh;
-using zlink::testing::mesh_options;
-using zlink::testing::store_fault;
-using zlink::testing::store_operation;
-
-struct add {
-  int by = 1;
-  std::string from = {};
-  std::uint64_t number = 0;
-};
-struct sum {
-  int value = 0;
-};
-struct compute {
-  int of = 0;
-};
-ZLINK_PACKET(add, "fixture.add", by, from, number)
-ZLINK_PACKET(sum, "fixture.sum", value)
-ZLINK_PACKET(compute, "fixture.compute", of)
-
-/// What handlers leave behind for the test. Outlives the mesh.
-struct evidence {
-  std::vector<std::string> runs;
-  zlink::test::exclusive_gates gates;
-  zlink::test::sender_order order;
-  zlink::test::single_owner owner;
-  int incarnations = 0;
-  int alive = 0;
-  int ticks = 0;
-
-  bool clean() const { return gates.broken().empty() && order.broken().empty() && owner.broken().empty(); }
-};
-
-class adder final : public zlink::instance_spot {
-public:
-  adder(zlink::instance_spot_context context, evidence& log)
-    : instance_spot(std::move(context)), log_(log), name_("incarnation " + std::to_string(++log.incarnations)) {
-    ++log_.alive;
-  }
-  ~adder() override { --log_.alive; }
-
-  void configure() override { context().handlers().add_packet<&adder::on_add>().add_packet<&adder::on_compute>(); }
-  zlink::task<void> on_initialize() override { co_await context().add_timer<&adder::on_tick>("tick", 60s); }
-
-private:
-  sum on_add(const add& m, const zlink::message_context&) {
-    const auto inside = log_.gates.enter(context().spot_id() + " of " + name_);
-    log_.owner.ran(context().spot_id(), name_);
-    if (!m.from.empty()) {
-      log_.order.ran(m.from, context().spot_id(), m.number);
-      log_.runs.push_back(m.from + " " + std::to_string(m.number));
-    }
-    value_ += m.by;
-    return sum{value_};
-  }
-  zlink::task<sum> on_compute(const compute& m, const zlink::message_context&) {
-    const auto inside = log_.gates.enter(context().spot_id() + " of " + name_);
-    auto work = context().run_cpu_worker([of = m.of](std::stop_token) { return of * of; });
-    const int square = co_await work.submit();
-    co_return sum{square};
-  }
-  void on_tick(const zlink::timer_tick&) { ++log_.ticks; }
-
-  evidence& log_;
-  std::string name_;
-  int value_ = 0;
-};
-
-auto serve(evidence& log) {
-  return [&log](zlink::host& host) {
-    host.add_mesh("m").object_server().add_instance_spot_factory<adder>("adder", [&log](auto& factory) {
-      factory.disable_relocation().construct_with(
-        [&log](zlink::instance_spot_context context) { return std::make_unique<adder>(std::move(context), log); });
-    });
-  };
-}
-
-zlink::task<sum> add_at(zlink::host& host, int by, std::chrono::seconds limit = 5s) {
-  return host.spots().request_to_spot("c", add{by}).instance_spot("adder").timeout(limit).submit<sum>();
-}
-
-zlink::error_kind failure_of(const zlink::result<sum>& outcome) {
-  REQUIRE_FALSE(outcome.has_value());
-  return outcome.error().kind();
-}
 
 /// How a busy minute goes under a seed: the decisions of the fixture, and the order in which messages ran.
 struct course {
@@ -158,6 +64,33 @@ TEST_CASE("a seed replays a run step by step, another seed gives another order")
   CHECK(other.runs != first.runs);
 }
 
+TEST_CASE("a run with faults replays too, wherever things lie in memory") {
+  std::vector<std::unique_ptr<char[]>> litter; // moves the addresses of the next run
+  std::uint64_t wanted = 0;
+  for (std::size_t round = 0; round < 8; ++round) {
+    evidence log;
+    mesh net{{.hosts = 4, .seed = 3, .max_link_delay = 40ms, .max_store_delay = 3ms}};
+    net.start(serve(log));
+    for (int i = 0; i < 20; ++i)
+      add_at(net.host(static_cast<std::size_t>(i) % 4), 1, 5s, "c" + std::to_string(i % 7))
+        .then([](zlink::result<sum>) {});
+    net.advance(30ms);
+    net.partition({0, 1}, {2, 3});
+    net.advance(3s);
+    net.heal();
+    net.kill(3);
+    net.advance(20s);
+    net.restart(3);
+    net.advance(5s);
+    net.finish();
+    if (round == 0)
+      wanted = net.trace_hash();
+    CHECK(net.trace_hash() == wanted);
+    for (std::size_t i = 0; i <= 40 * round; ++i)
+      litter.push_back(std::make_unique<char[]>(40 + 24 * (i % 9)));
+  }
+}
+
 TEST_CASE("ZLINK_TEST_SEED replays a run whatever the test asked for") {
   const auto wanted = course_of(42);
   const seed_variable replay{"42"};
@@ -208,27 +141,49 @@ TEST_CASE("an awaited timeout comes at its virtual moment") {
   CHECK(net.elapsed() - began < 3s + 100ms);
 }
 
-TEST_CASE("a jump makes everything due at once, in one late tick") {
+TEST_CASE("a jump passes over the moments in between: what fell due meanwhile is late") {
   evidence log;
-  mesh net{1};
+  mesh net{{.hosts = 1, .adjust = [](std::size_t, zlink::host_options& options) { options.lease_ttl = 1h; }}};
   net.start(serve(log));
   net.run(add_at(net.host(0), 1));
-  net.jump(1h);
+  const auto began = net.elapsed();
+  net.jump(10min);
+  CHECK(net.elapsed() == began + 10min);
   CHECK(log.ticks == 0);
   net.advance(0s);
-  CHECK(log.ticks <= 1); // fenced meanwhile, or one tick for all that were missed
+  CHECK(log.ticks == 1); // one for the ten
 }
 
-TEST_CASE("calendars may be wrong, which changes nothing") {
+TEST_CASE("calendars may be wrong, which changes nothing but what they show") {
   evidence log;
   mesh net{3};
   net.start(serve(log));
   net.run(add_at(net.host(0), 1));
   net.shift_wall(0, 48h);
   net.shift_wall(1, -48h);
+  const auto shown_at = [&net](std::size_t host) { return net.host(host).runtime().time->wall_now(); };
+  CHECK(shown_at(0) - shown_at(2) == 48h);
+  CHECK(shown_at(1) - shown_at(2) == -48h);
   net.advance(2min);
   CHECK(net.run(add_at(net.host(1), 1)).value == 2);
   CHECK(log.incarnations == 1);
+}
+
+TEST_CASE("links and stores take the time that the test gives them") {
+  for (const bool slow : {false, true}) {
+    evidence log;
+    const auto delay = slow ? 40ms : 0ms;
+    mesh net{{.hosts = 2, .max_link_delay = delay, .max_store_delay = delay}};
+    net.start(serve(log));
+    auto began = net.elapsed();
+    net.run(add_at(net.host(0), 1));
+    CHECK((net.elapsed() > began) == slow);
+    const auto other = 1 - net.owner_of("c");
+    began = net.elapsed();
+    net.run(add_at(net.host(other), 1)); // the row is read, then the links are used both ways
+    CHECK((net.elapsed() > began) == slow);
+    CHECK(net.elapsed() - began <= 8 * delay);
+  }
 }
 
 // -- what takes part --------------------------------------------------------------------------------------------------
@@ -317,87 +272,6 @@ TEST_CASE("the end of the mesh ends every spot") {
     net.finish();
     CHECK(log.alive == 0);
   }
-}
-
-// -- network ----------------------------------------------------------------------------------------------------------
-
-TEST_CASE("callers beyond a partition are refused, and served when it has healed") {
-  evidence log;
-  mesh net{{.hosts = 3, .seed = 20}};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 1));
-  const auto owner = net.owner_of("c");
-  const auto stranger = (owner + 1) % 3;
-  net.partition({owner}, {stranger, (owner + 2) % 3});
-  CHECK(failure_of(net.run(zlink::as_result(add_at(net.host(stranger), 1)))) == zlink::error_kind::unavailable);
-  CHECK(net.run(add_at(net.host(owner), 1)).value == 2);
-  net.heal();
-  net.run(net.host(stranger).mesh("m").until_peers_ready(2));
-  CHECK(net.run(add_at(net.host(stranger), 0)).value == 2);
-  CHECK(log.incarnations == 1);
-}
-
-TEST_CASE("a muted direction is found out by silence alone") {
-  evidence log;
-  mesh net{2};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 1));
-  const auto owner = net.owner_of("c");
-  const auto began = net.elapsed();
-  net.mute(owner, 1 - owner);
-  CHECK_FALSE(net.run(zlink::as_result(add_at(net.host(1 - owner), 1, 60s))).has_value());
-  CHECK(net.elapsed() - began > 5s);
-  CHECK(net.elapsed() - began < 60s);
-  CHECK(net.run(add_at(net.host(owner), 0)).value == 2); // it had arrived
-}
-
-TEST_CASE("links that are lost once come back by themselves") {
-  evidence log;
-  mesh net{2};
-  net.start(serve(log));
-  net.run(add_at(net.host(0), 1));
-  net.lose_links(0, 1);
-  net.run_until_idle(); // both have noticed
-  net.run(net.host(0).mesh("m").until_peers_ready(1));
-  net.run(net.host(1).mesh("m").until_peers_ready(1));
-  CHECK(net.run(add_at(net.host(0), 1)).value == 2);
-  CHECK(net.run(add_at(net.host(1), 1)).value == 3);
-}
-
-// -- machines ---------------------------------------------------------------------------------------------------------
-
-TEST_CASE("a conflict and a lost answer are met once each and overcome") {
-  for (const auto fault : {store_fault::conflict, store_fault::lose_reply}) {
-    evidence log;
-    mesh net{1};
-    net.start(serve(log));
-    bool met = false;
-    net.faults(0).set_rule([&met, fault](const zlink::testing::store_call& call) {
-      if (call.what != store_operation::write || std::exchange(met, true))
-        return store_fault::none;
-      return fault;
-    });
-    CHECK(net.run(add_at(net.host(0), 1)).value == 1);
-    CHECK(met);
-    CHECK(log.incarnations == 1);
-  }
-}
-
-TEST_CASE("a held store call holds what needs it, until it is released") {
-  evidence log;
-  mesh net{1};
-  net.start(serve(log));
-  bool hold = true;
-  net.faults(0).set_rule([&hold](const zlink::testing::store_call& call) {
-    return hold && call.what == store_operation::write ? store_fault::hold_call : store_fault::none;
-  });
-  auto waiting = add_at(net.host(0), 1);
-  net.run_until_idle();
-  CHECK(log.incarnations == 0);
-  CHECK(net.faults(0).held() > 0);
-  hold = false;
-  net.faults(0).release_all();
-  CHECK(net.run(std::move(waiting)).value == 1);
 }
 
 } // namespace fixture_test

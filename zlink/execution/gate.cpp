@@ -261,7 +261,7 @@ void gate::complete(record* r) noexcept {
     free_record(r);
     return;
   }
-  end_operation(*operation, *owner, [&] { operation->accept(*r); });
+  end_operation(*operation, *owner, [&, operation = operation.get()] { operation->accept(*r); });
   free_record(r);
 }
 
@@ -280,7 +280,7 @@ void gate::sweep() noexcept {
   const auto now = domain_.time->now();
   for (auto id : operations_.select([now](auto*, steady_time due) { return due <= now; })) {
     auto [operation, owner] = operations_.take(id);
-    end_operation(*operation, *owner, [&] { operation->fail(operation->timeout_error()); });
+    end_operation(*operation, *owner, [&, operation = operation.get()] { operation->fail(operation->timeout_error()); });
   }
   watch_->due = steady_time::max();
   const auto next = operations_.earliest_due();
@@ -291,7 +291,7 @@ void gate::sweep() noexcept {
 void gate::fail_operations(execution_object& object, const error& why) noexcept {
   for (auto id : operations_.select([&](execution_object* owner, steady_time) { return owner == &object; })) {
     auto [operation, owner] = operations_.take(id);
-    end_operation(*operation, *owner, [&] { operation->fail(why); });
+    end_operation(*operation, *owner, [&, operation = operation.get()] { operation->fail(why); });
   }
 }
 

@@ -128,13 +128,16 @@ void mesh_links::begin(std::shared_ptr<link_connection> connection, std::optiona
   options.system = &node_.host().system;
   options.replies = replies_;
   auto session = link_session::make(std::move(options));
+  bool ending = false;
   {
     std::lock_guard guard{mutex_};
-    if (stopped_ || draining_) {
-      session->close("the node is shutting down");
-      return;
-    }
-    sessions_.emplace(session.get(), open_link{session, std::move(dialled), {}, ++sessions_begun_});
+    ending = stopped_ || draining_;
+    if (!ending)
+      sessions_.emplace(session.get(), open_link{session, std::move(dialled), {}, ++sessions_begun_});
+  }
+  if (ending) { // outside of the lock: closing reports back to `on_down`
+    session->close("the node is shutting down");
+    return;
   }
   session->start();
 }
@@ -287,15 +290,11 @@ void mesh_links::on_undecodable(link_session&, const std::string&) {
 
 void mesh_links::on_down(link_session& link, const std::string&) {
   auto& host = node_.host();
-  counted_ptr<link_session> held;
+  auto held = counted_ptr<link_session>::share(&link); // one that came while the node was ending is in no list
   std::shared_ptr<ingress> inbound;
   {
     std::lock_guard guard{mutex_};
-    const auto i = sessions_.find(&link);
-    if (i != sessions_.end()) {
-      held = std::move(i->second.session);
-      sessions_.erase(i);
-    }
+    sessions_.erase(&link);
     if (const auto p = peers_.find(link.peer().rid); p != peers_.end() && p->second.ready.get() == &link) {
       p->second.ready = nullptr;
       inbound = std::move(p->second.inbound);

@@ -10,6 +10,7 @@ namespace zlink::testing {
 
 /// One host's way to its stores. Outlives them.
 struct store_path {
+  store_path(simulation& of, steady_duration longest) : world(of), max_delay(longest) {}
   simulation& world;
   steady_duration max_delay{};
   bool cut = false; ///< what is asked or answered now fails as unclear

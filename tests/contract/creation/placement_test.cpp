@@ -59,7 +59,9 @@ std::pair<std::string, std::string> names_of_seed(std::uint64_t seed) {
 }
 
 TEST_CASE("C-7 C-54 a held identity ends the start after one claim, and nothing of it is written") {
-  const auto [rid, entry] = names_of_seed(5);
+  const auto names = names_of_seed(5);
+  const auto& rid = names.first;
+  const auto& entry = names.second;
   for (const bool entry_held : {false, true}) {
     stage on;
     mesh net{{.hosts = 1, .seed = 5}};

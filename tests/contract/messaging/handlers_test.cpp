@@ -165,10 +165,10 @@ concept accepts_named = requires(const Registry& registry) {
 };
 
 struct shapes {
-  void plain_send(const note&, const message_context&);
-  task<void> send(const note&, const message_context&);
-  answer plain_request(const ask&, const message_context&);
-  task<answer> request(const ask&, const message_context&);
+  void plain_send(const note&, const message_context&) {}
+  task<void> send(const note&, const message_context&) { co_return; }
+  answer plain_request(const ask&, const message_context&) { return {}; }
+  task<answer> request(const ask&, const message_context&) { co_return answer{}; }
 };
 
 TEST_CASE("an Instance registry takes packets and nothing else") {

@@ -10,7 +10,7 @@ std::string_view message::packet_name() const noexcept {
     return {};
   std::lock_guard guard{state_->mutex};
   if (auto* encoded = state_->body.get<detail::encoded_value>())
-    return encoded->packet_name;
+    return encoded->packet_name();
   const auto* packet = state_->body.packet();
   return packet == nullptr ? std::string_view{} : packet->name;
 }
@@ -20,7 +20,7 @@ std::string_view message::content_type() const noexcept {
     return {};
   std::lock_guard guard{state_->mutex};
   auto* encoded = state_->body.get<detail::encoded_value>();
-  return encoded == nullptr ? std::string_view{} : encoded->content_type;
+  return encoded == nullptr ? std::string_view{} : encoded->content_type();
 }
 
 const void* message::decoded(const detail::packet_type& wanted) const {

@@ -25,29 +25,30 @@ std::string_view message_context::topic() const noexcept {
 }
 
 std::string_view message_context::source_rid() const noexcept {
-  return record_->extra ? std::string_view{record_->extra->source_rid} : std::string_view{};
+  return record_->source_rid != nullptr ? std::string_view{*record_->source_rid} : std::string_view{};
 }
 
 std::string_view message_context::packet_name() const noexcept {
   if (auto* encoded = record_->body.get<detail::encoded_value>())
-    return encoded->packet_name;
+    return encoded->packet_name();
   const auto* packet = record_->body.packet();
   return packet == nullptr ? std::string_view{} : packet->name;
 }
 
 std::string_view message_context::content_type() const noexcept {
   if (auto* encoded = record_->body.get<detail::encoded_value>())
-    return encoded->content_type;
-  return record_->extra ? std::string_view{record_->extra->content_type} : std::string_view{};
+    return encoded->content_type();
+  return record_->content_type;
 }
 
 std::optional<std::string_view> message_context::correlation_id() const noexcept {
   if (record_->kind != detail::record_kind::request)
     return std::nullopt;
   auto& correlation = record_->more().correlation;
-  if (correlation.empty()) { // a request of this host gets one when somebody asks: most handlers do not
+  if (correlation.empty()) { // made when somebody asks: most handlers do not
     static std::atomic<std::uint64_t> last{0};
-    correlation = "local-" + std::to_string(last.fetch_add(1, std::memory_order_relaxed) + 1);
+    correlation = record_->operation ? detail::format_uuid_v4(record_->operation)
+                                     : "local-" + std::to_string(last.fetch_add(1, std::memory_order_relaxed) + 1);
   }
   return correlation;
 }

@@ -20,9 +20,22 @@ inline figure summarise(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
+/// Only rows whose titles contain this are run: the first argument of every benchmark.
+inline std::string& chosen_rows() {
+  static std::string text;
+  return text;
+}
+
+inline void choose_rows(int argc, char** argv) {
+  if (argc > 1)
+    chosen_rows() = argv[1];
+}
+
 /// Runs both in turn, so that a machine whose speed drifts treats them alike.
 inline void compare(const std::string& title, const char* unit, const std::function<double()>& raw,
                     const std::function<double()>& ours, double wanted, int runs = 5) {
+  if (title.find(chosen_rows()) == std::string::npos)
+    return;
   std::vector<double> raw_values;
   std::vector<double> our_values;
   std::vector<double> ratios;

@@ -1,5 +1,5 @@
 // Node-direct messages between two processes over caf_link beside CAF's own remoting, same shape, same run.
-//   bench_link_bench               starts its own second process
+//   bench_link_bench [part of a row's title]       starts its own second process
 #include "figures.hpp"
 
 #include <caf/actor_system.hpp>
@@ -134,6 +134,7 @@ std::string text_of(std::size_t bytes) { return std::string(bytes, 'x'); }
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--serve") == 0)
     return serve();
+  bench::choose_rows(argc, argv);
   const auto other = start_child("/proc/self/exe");
   config cfg;
   caf::actor_system system{cfg};

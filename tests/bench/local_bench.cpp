@@ -210,7 +210,8 @@ struct config : caf::actor_system_config {
 
 } // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  bench::choose_rows(argc, argv);
   config cfg;
   caf::actor_system system{cfg};
   zlink::host_options options;

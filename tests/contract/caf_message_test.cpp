@@ -47,9 +47,9 @@ encoded_value encoded(caf::actor_system& system, caf::message content) {
   payload body;
   body.emplace<caf::message>(std::move(content));
   body_encoder encoder{body, codecs, &system};
-  encoded_value result{std::string{encoder.packet_name()}, std::string{encoder.content_type()}, {}};
-  encoder.encode(result.data);
-  return result;
+  bytes data;
+  encoder.encode(data);
+  return {encoder.packet_name(), encoder.content_type(), data};
 }
 
 TEST_CASE("D-13 several values, atoms and registered types come back as they were, under the names of their types") {
@@ -57,9 +57,9 @@ TEST_CASE("D-13 several values, atoms and registered types come back as they wer
   caf::actor_system system{cfg};
   const auto value =
     encoded(system, caf::make_message(caf::atom("add"), std::string{"sku"}, std::int32_t{3}, registered{7}));
-  CHECK(value.packet_name == "caf:@atom,@str,@i32,caf_message_test.registered");
-  CHECK(value.content_type == caf_content_type);
-  const auto back = decode_caf_message(system, value.packet_name, value.data);
+  CHECK(value.packet_name() == "caf:@atom,@str,@i32,caf_message_test.registered");
+  CHECK(value.content_type() == caf_content_type);
+  const auto back = decode_caf_message(system, value.packet_name(), value.data());
   REQUIRE(back.match_elements<caf::atom_value, std::string, std::int32_t, registered>());
   CHECK(back.get_as<caf::atom_value>(0) == caf::atom("add"));
   CHECK(back.get_as<std::string>(1) == "sku");
@@ -71,9 +71,9 @@ TEST_CASE("D-11 D-13 one packet in a CAF message travels as that packet") {
   config cfg;
   caf::actor_system system{cfg};
   const auto value = encoded(system, caf::make_message(known{"hello"}));
-  CHECK(value.packet_name == "caf_message_test.known");
-  CHECK(value.content_type == binary_content_type);
-  CHECK(decode<known>(value.data).text == "hello");
+  CHECK(value.packet_name() == "caf_message_test.known");
+  CHECK(value.content_type() == binary_content_type);
+  CHECK(decode<known>(value.data()).text == "hello");
 }
 
 TEST_CASE("D-13 types that CAF does not know are refused at the sender, with a way out") {
@@ -87,14 +87,14 @@ TEST_CASE("D-13 truncated bytes, bytes left over and other types than the name s
   config cfg;
   caf::actor_system system{cfg};
   const auto value = encoded(system, caf::make_message(std::string{"text"}, std::int32_t{1}));
-  for (std::size_t size = 0; size < value.data.size(); ++size) {
-    const bytes cut{value.data.begin(), value.data.begin() + static_cast<std::ptrdiff_t>(size)};
-    CHECK_THROWS_AS(decode_caf_message(system, value.packet_name, cut), decode_error);
+  for (std::size_t size = 0; size < value.data().size(); ++size) {
+    const bytes cut{value.data().begin(), value.data().begin() + static_cast<std::ptrdiff_t>(size)};
+    CHECK_THROWS_AS(decode_caf_message(system, value.packet_name(), cut), decode_error);
   }
-  auto longer = value.data;
+  bytes longer{value.data().begin(), value.data().end()};
   longer.push_back(std::byte{0});
-  CHECK_THROWS_AS(decode_caf_message(system, value.packet_name, longer), decode_error);
-  CHECK_THROWS_AS(decode_caf_message(system, "caf:@str", value.data), decode_error);
+  CHECK_THROWS_AS(decode_caf_message(system, value.packet_name(), longer), decode_error);
+  CHECK_THROWS_AS(decode_caf_message(system, "caf:@str", value.data()), decode_error);
 }
 
 } // namespace caf_message_test

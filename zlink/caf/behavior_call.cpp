@@ -52,7 +52,7 @@ struct invocation {
 
 /// A body from another node becomes a value of its registered type.
 void decode_by_name(record& r, const execution_object& object) {
-  const auto* type = find_packet(r.body.get<encoded_value>()->packet_name);
+  const auto* type = find_packet(r.body.get<encoded_value>()->packet_name());
   if (type != nullptr)
     decoded_body(r, object, *type);
 }

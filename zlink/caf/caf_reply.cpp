@@ -49,7 +49,7 @@ caf::message to_caf_message(payload body) {
     case payload_kind::caf_message: return std::move(*body.get<caf::message>());
     case payload_kind::encoded: {
       auto& encoded = *body.get<encoded_value>();
-      const auto* type = find_packet(encoded.packet_name);
+      const auto* type = find_packet(encoded.packet_name());
       if (type == nullptr)
         return caf::make_message(to_caf_error({error_kind::protocol_error, "the packet is not known here"}));
       dynamic_value value{*type};

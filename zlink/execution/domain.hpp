@@ -45,6 +45,7 @@ struct execution_domain {
   lane_limits application{};
   lane_limits lifecycle{128, 4ULL * 1024 * 1024};
   steady_duration occupancy = std::chrono::milliseconds{10}; ///< X-72
+  unsigned workers = 1;                              ///< threads of CAF's scheduler
   const codec_registry* codecs = nullptr;
   operation_limit* operations = nullptr;
   waiting_room* waiting = nullptr;

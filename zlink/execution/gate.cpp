@@ -404,6 +404,12 @@ void gate::run_record(execution_object& object, record* r) noexcept {
   switch (r->kind) {
     case record_kind::resume: run_continuation(object, r); return;
     case record_kind::caf_event: run_caf_event(object, r); return;
+    case record_kind::pull:
+      free_record(r);
+      r = object.pull();
+      if (r == nullptr)
+        return;
+      break;
     case record_kind::answered: {
       auto* request = r->answers;
       request->body = std::move(r->body);

@@ -47,6 +47,14 @@ bool job_permits::acquire(limit_waiter& source) {
   return true;
 }
 
+bool job_permits::try_acquire() {
+  if (!limit_.try_enter())
+    return false;
+  if (must_flip(paused_.load()))
+    settle_pressure();
+  return true;
+}
+
 void job_permits::release() {
   limit_.leave();
   if (must_flip(paused_.load()))

@@ -33,6 +33,9 @@ public:
   /// asks, and its `on_entered()` brings the permit.
   bool acquire(limit_waiter& source);
 
+  /// As `acquire()` for a source that will not wait in line: false if there is no permit, or others wait for it.
+  bool try_acquire();
+
   /// As `fair_limit::cancel()`.
   bool cancel(limit_waiter& source) noexcept { return limit_.cancel(source); }
 

@@ -106,7 +106,7 @@ error unexpected_reply(payload& body, const char* wanted) {
   if (body.empty())
     text += "empty";
   else if (auto* encoded = body.get<encoded_value>())
-    text += "packet \"" + encoded->packet_name + '"';
+    text += "packet \"" + std::string{encoded->packet_name()} + '"';
   else if (auto* packet = body.packet())
     text += "packet \"" + std::string{packet->name} + '"';
   else

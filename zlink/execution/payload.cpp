@@ -33,7 +33,7 @@ const packet_type* payload::packet() noexcept {
 std::size_t payload::size() noexcept {
   switch (kind()) {
     case payload_kind::empty: return 0;
-    case payload_kind::encoded: return get<encoded_value>()->data.size();
+    case payload_kind::encoded: return get<encoded_value>()->data().size();
     case payload_kind::dynamic: return get<dynamic_value>()->type().size;
     default: return ops_->size;
   }

@@ -4,6 +4,7 @@
 
 #include "zlink/caf/packet_ops.hpp"
 #include "zlink/error.hpp"
+#include "zlink/execution/encoded_value.hpp"
 #include "zlink/packet.hpp"
 
 #include <cstddef>
@@ -15,13 +16,6 @@
 #include <utility>
 
 namespace zlink::detail {
-
-/// A packet as it came from another node: not decoded before the turn.
-struct encoded_value {
-  std::string packet_name;
-  std::string content_type;
-  bytes data;
-};
 
 /// A packet decoded by name only, where no C++ type is at hand (behaviours fed from another node).
 class dynamic_value {

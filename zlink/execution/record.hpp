@@ -32,6 +32,7 @@ enum class record_kind : std::uint8_t {
   resume,     ///< application lane: continues a yielded run or runs a `.then` callback; uncharged (X-26)
   caf_event,  ///< application lane: something that CAF delivered to the object's face; uncharged
   answered,   ///< application lane: a request whose answer came later (CAF promise); only finished, uncharged
+  pull,       ///< application lane: the object asks whether there is work for it; uncharged
   lifecycle,  ///< lifecycle lane: a step of the layer
   completion, ///< gate inbox: the end of an operation in the gate's table
   wake,       ///< gate inbox: a run waiting for something outside the gate may go on
@@ -61,10 +62,7 @@ struct record_extra {
   message_metadata metadata;
   std::string channel;
   std::string topic;
-  std::string source_rid;
-  std::string content_type; ///< of a body that has been decoded
-  std::string correlation;
-  unique_id operation;
+  std::string correlation; ///< as text, once somebody has asked for it
 };
 
 struct record : inbox_node {
@@ -78,6 +76,9 @@ struct record : inbox_node {
   steady_time deadline{};       ///< of the operation; zero: none
   std::unique_ptr<record_extra> extra;
   counted_ptr<counted> about;   ///< tick: its timer
+  unique_id operation;          ///< of a message from another node (M-132)
+  const std::string* source_rid = nullptr; ///< node direct: the sender; names of nodes stay as long as the host
+  std::string_view content_type;           ///< of a body that has been decoded; the codec registry's
   payload body;
 
   record() noexcept : inbox_node(node_kind::record) {}

@@ -23,9 +23,9 @@ error undecodable(const packet_type& wanted, const char* why) {
 std::optional<error> decode_reply(payload& body, const packet_type& wanted, void* into) noexcept {
   try {
     if (auto* encoded = body.get<encoded_value>()) {
-      if (encoded->packet_name != wanted.name)
+      if (encoded->packet_name() != wanted.name)
         return unexpected_reply(body, wanted.name.data());
-      built_in_codecs().decode(encoded->content_type, wanted, encoded->data, into);
+      built_in_codecs().decode(encoded->content_type(), wanted, encoded->data(), into);
       return std::nullopt;
     }
     if (auto* dynamic = body.get<dynamic_value>(); dynamic != nullptr && &dynamic->type() == &wanted) {

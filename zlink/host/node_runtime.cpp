@@ -49,7 +49,7 @@ void collect_factory_mistakes(const std::string& mesh, const spot_factory& facto
 
 } // namespace
 
-node_runtime::node_runtime(host_runtime& host, std::string mesh_name) : handlers(host.domain), host_(host) {
+node_runtime::node_runtime(host_runtime& host, std::string mesh_name) : handlers(host.domain, mesh_name), host_(host) {
   settings.mesh_name = std::move(mesh_name);
 }
 

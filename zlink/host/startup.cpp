@@ -76,6 +76,7 @@ task<void> host_runtime::start() {
   const auto processors
     = effective_processors(read_processor_facts(static_cast<std::uint32_t>(
       caf::get_or(system.config(), "scheduler.max-threads", std::size_t{0}))));
+  domain.workers = processors;
   permits = std::make_unique<job_permits>(job_permit_count(jobs, job_profile::balanced, processors), pressure_thresholds{},
                                           [this](bool, std::uint64_t) {
                                             for (auto& node : nodes)

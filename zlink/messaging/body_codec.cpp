@@ -8,8 +8,8 @@ body_encoder::body_encoder(payload& body, const codec_registry& codecs, caf::act
   : codecs_(codecs), system_(system) {
   if (const auto* encoded = body.get<encoded_value>()) {
     encoded_ = encoded;
-    packet_name_ = encoded->packet_name;
-    content_type_ = encoded->content_type;
+    packet_name_ = encoded->packet_name();
+    content_type_ = encoded->content_type();
   } else if (const auto* packet = body.packet()) {
     const auto* dynamic = body.get<dynamic_value>();
     plan_packet(*packet, dynamic != nullptr ? dynamic->address() : body.address());
@@ -46,7 +46,7 @@ void body_encoder::plan_caf_message(const caf::message& content) {
 
 void body_encoder::encode(bytes& to) {
   if (encoded_ != nullptr)
-    to.insert(to.end(), encoded_->data.begin(), encoded_->data.end());
+    to.insert(to.end(), encoded_->data().begin(), encoded_->data().end());
   else if (type_ != nullptr)
     codec_->encode(*type_, value_, to);
   else

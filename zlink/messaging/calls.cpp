@@ -131,6 +131,11 @@ task<void> message_call::start_send(std::stop_token cancel) {
       return task<void>::done();
     }
   }
+  if (!mistake && target_ == call_target::node && !cancel.stop_requested() && !host_->refuse_call(false)
+      && host_->messages.try_to_node(record_, address_, options_ && options_->mesh ? *options_->mesh : std::string_view{})) {
+    record_ = nullptr;
+    return task<void>::done();
+  }
   auto ended = new_counted<operation<void>>();
   ended->verb = target_ == call_target::spot ? "send to spot" : "send to node";
   call_start starting{*host_, *ended, turn_use::submit, std::move(cancel)};

@@ -6,33 +6,52 @@
 
 namespace zlink::detail {
 
-unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
-                                                const std::string& source_rid) {
+namespace {
+
+void refuse_target(record* r) {
+  refuse(r, error{error_kind::protocol_error, "this node does not serve that kind of target"});
+}
+
+std::optional<instance_intent> intent_of(const message_header& header) {
+  if (!header.instance_intent)
+    return std::nullopt;
+  instance_intent intent;
+  if (header.activation && !header.activation->stable_type.empty())
+    intent.type = std::string{header.activation->stable_type};
+  if (header.activation && !header.activation->mesh.empty())
+    intent.mesh = std::string{header.activation->mesh};
+  return intent;
+}
+
+} // namespace
+
+void outbound::deliver(record* r, const message_header& header, node_runtime& node) {
+  if (header.target == target_kind::spot)
+    accept_remote(r, std::string{header.target_id}, intent_of(header), header.fence.has_value(), node);
+  else if (header.target == target_kind::node)
+    accept_for_node(r, header.target_id, node);
+  else
+    refuse_target(r);
+}
+
+unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node) {
   std::string id{header.target_id};
   if (header.target == target_kind::node)
-    return [this, r, id = std::move(id), source_rid, &node] {
-      r->more().source_rid = source_rid;
-      if (id != node.identity.node_rid || node.settings.role == placement::object_role::client)
-        refuse(r, error{error_kind::not_found, "this node takes no node-direct messages"});
-      else if (auto why = host_.refuse_arrival())
-        refuse(r, std::move(*why));
-      else
-        node.handlers.accept(r, node.mesh_name());
-    };
+    return [this, r, id = std::move(id), &node] { accept_for_node(r, id, node); };
   if (header.target != target_kind::spot)
-    return [r] { refuse(r, error{error_kind::protocol_error, "this node does not serve that kind of target"}); };
-  std::optional<instance_intent> intent;
-  if (header.instance_intent) {
-    intent.emplace();
-    if (header.activation && !header.activation->stable_type.empty())
-      intent->type = std::string{header.activation->stable_type};
-    if (header.activation && !header.activation->mesh.empty())
-      intent->mesh = std::string{header.activation->mesh};
-  }
-  const bool fenced = header.fence.has_value();
-  return [this, r, id = std::move(id), intent = std::move(intent), fenced, &node]() mutable {
+    return [r] { refuse_target(r); };
+  return [this, r, id = std::move(id), intent = intent_of(header), fenced = header.fence.has_value(), &node]() mutable {
     accept_remote(r, id, std::move(intent), fenced, node);
   };
+}
+
+void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& node) {
+  if (rid != node.identity.node_rid || node.settings.role == placement::object_role::client)
+    refuse(r, error{error_kind::not_found, "this node takes no node-direct messages"});
+  else if (auto why = host_.refuse_arrival())
+    refuse(r, std::move(*why));
+  else
+    node.handlers.accept(r);
 }
 
 void outbound::accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
@@ -76,6 +95,24 @@ void outbound::accept_remote(record* r, const std::string& id, std::optional<ins
   host_.activations.begin(node, *factory, id, r, std::nullopt);
 }
 
+bool outbound::try_to_node(record* r, const std::string& rid, std::string_view mesh_name) {
+  auto* node = host_.find_node(mesh_name);
+  if (node == nullptr || rid == node->identity.node_rid)
+    return false;
+  const auto link = node->links->ready_link(rid);
+  if (!link)
+    return false;
+  message_header header;
+  header.target = target_kind::node;
+  header.target_id = rid;
+  header.operation = host_.random->next_id();
+  try {
+    return link->try_send(r, header) == admission::admitted;
+  } catch (const std::exception&) {
+    return false; // it has no encoding: told where the call ends
+  }
+}
+
 void outbound::submit_to_node(submission message, std::string mesh_name) {
   auto* node = host_.find_node(mesh_name);
   if (node == nullptr) {
@@ -89,8 +126,8 @@ void outbound::submit_to_node(submission message, std::string mesh_name) {
     }
     auto* r = message.take();
     admission_notice notice{*r};
-    r->more().source_rid = node->rid();
-    node->handlers.accept(r, node->mesh_name());
+    r->source_rid = &node->identity.node_rid;
+    node->handlers.accept(r);
     return;
   }
   if (auto link = node->links->ready_link(message.id())) {

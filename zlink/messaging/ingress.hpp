@@ -7,6 +7,7 @@
 #include "zlink/messaging/wire.hpp"
 #include "zlink/unique_function.hpp"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -16,13 +17,18 @@ namespace zlink::detail {
 class ingress final : public limit_waiter, public std::enable_shared_from_this<ingress> {
 public:
   /// `deliver` brings a record that holds a permit to its object; any thread, one call at a time and in order.
-  ingress(job_permits& permits, counted_ptr<link_session> link, unique_function<void(unique_function<void()>)> later);
+  /// `source`: the peer's RID, which outlives every record.
+  ingress(job_permits& permits, counted_ptr<link_session> link, const std::string& source,
+          unique_function<void(unique_function<void()>)> later);
   ~ingress();
 
   using job = unique_function<void()>;
-  /// Runs `deliver` now if there is a permit and nobody waits, else later in order. True: done; false: `link` gets credit
-  /// for `wire_bytes` when it has run.
-  bool take(job deliver, std::uint32_t wire_bytes);
+  /// True: there is a permit and nobody waits; the caller delivers now, with that permit. False: call `wait()`. The
+  /// transport's thread only.
+  bool may_deliver_now();
+  /// Delivers later, in order; then `link` gets credit for `wire_bytes`.
+  void wait(job deliver, std::uint32_t wire_bytes);
+  const std::string& source() const noexcept { return source_; }
   /// The link is gone: what waits is still delivered, nobody is told.
   void detach() noexcept;
 
@@ -36,11 +42,13 @@ private:
   void drain();
 
   job_permits& permits_;
+  const std::string& source_;
   unique_function<void(unique_function<void()>)> later_;
   std::mutex mutex_;
   counted_ptr<link_session> link_;
   std::deque<waiting> waiting_;
   std::shared_ptr<ingress> in_line_; ///< keeps itself alive while it stands in line
+  std::atomic<bool> someone_waits_{false};
 };
 
 } // namespace zlink::detail

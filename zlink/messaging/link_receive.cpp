@@ -147,19 +147,15 @@ record* link_session::make_inbound(const message_frame& message) {
   if (message.request) {
     ref();
     r->reply = {this, message.reply_route};
-    r->more().operation = header.operation;
   }
+  r->operation = header.operation;
   if (!metadata.empty())
     r->more().metadata = std::move(metadata);
   if (header.target == target_kind::channel || header.target == target_kind::publish) {
     r->more().channel = header.target_id;
     r->more().topic = header.topic;
-  } else if (header.target == target_kind::node) {
-    r->more().source_rid = peer_.rid;
   }
-  r->body.emplace<encoded_value>(encoded_value{std::string{message.body.packet_name},
-                                               std::string{message.body.content_type},
-                                               bytes{message.payload.begin(), message.payload.end()}});
+  r->body.emplace<encoded_value>(message.body.packet_name, message.body.content_type, message.payload);
   return r;
 }
 
@@ -174,8 +170,7 @@ void link_session::on_reply_frame(const frame& f) {
   r->reply = route;
   switch (reply.kind) {
     case reply_kind::packet:
-      r->body.emplace<encoded_value>(encoded_value{std::string{reply.packet_name}, std::string{reply.content_type},
-                                                   bytes{reply.payload.begin(), reply.payload.end()}});
+      r->body.emplace<encoded_value>(reply.packet_name, reply.content_type, reply.payload);
       break;
     case reply_kind::error: r->body.emplace<error>(std::move(*reply.failure)); break;
     case reply_kind::cancelled: r->body.emplace<cancelled_t>(); break;

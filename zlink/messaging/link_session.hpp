@@ -28,6 +28,7 @@ class actor_system;
 
 namespace zlink::detail {
 
+class ingress;
 class link_session;
 
 /// What the owner of a session (the mesh node) hears. Except where stated, calls come from the transport's thread, one
@@ -130,6 +131,9 @@ public:
   void consumed(std::uint64_t wire_bytes);
   /// Tells the peer the state of this host's permits; an equal value is not sent again.
   void set_pressure(bool paused);
+
+  /// The owner's: what arrives here, set at the latest in `on_ready`. Only the transport's thread looks at it then.
+  std::shared_ptr<ingress> inbound;
 
   // -- state ----------------------------------------------------------------------------------------------------------
 

@@ -232,8 +232,9 @@ void mesh_links::on_ready(link_session& link) {
     } else {
       p.ready = counted_ptr<link_session>::share(&link);
       p.wanted = true;
-      p.inbound = std::make_shared<ingress>(*host.permits, p.ready,
-                                            [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
+      link.inbound = std::make_shared<ingress>(*host.permits, p.ready, *names_.insert(link.peer().rid).first,
+                                               [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
+      p.inbound = link.inbound;
     }
   }
   if (extra)
@@ -244,25 +245,24 @@ void mesh_links::on_ready(link_session& link) {
 }
 
 bool mesh_links::on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) {
-  std::shared_ptr<ingress> inbound;
-  {
-    std::lock_guard guard{mutex_};
-    const auto i = peers_.find(link.peer().rid);
-    if (i != peers_.end() && i->second.ready.get() == &link)
-      inbound = i->second.inbound;
-  }
-  if (!inbound) {
+  auto* inbound = link.inbound.get();
+  if (inbound == nullptr) {
     refuse(r, error{error_kind::unavailable, "the link is ending"});
     return true;
   }
-  r->more().correlation = format_uuid_v4(header.operation);
   auto& host = node_.host();
-  return inbound->take([r, permits = host.permits.get(),
-                        deliver = host.messages.make_delivery(r, header, node_, link.peer().rid)]() mutable {
-                         r->permit = permits; // given back when its handler starts, or never will
-                         deliver();
-                       },
-                       wire_bytes);
+  if (header.target == target_kind::node)
+    r->source_rid = &inbound->source();
+  if (inbound->may_deliver_now()) {
+    r->permit = host.permits.get(); // given back when its handler starts, or never will
+    host.messages.deliver(r, header, node_);
+    return true;
+  }
+  inbound->wait([r, permits = host.permits.get(), deliver = host.messages.make_delivery(r, header, node_)]() mutable {
+    r->permit = permits;
+    deliver();
+  }, wire_bytes);
+  return false;
 }
 
 void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view payload) {

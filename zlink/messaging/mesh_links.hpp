@@ -101,6 +101,7 @@ private:
   };
   std::unordered_map<link_session*, open_link> sessions_;
   std::uint64_t sessions_begun_ = 0;
+  std::set<std::string> names_;    ///< RIDs of all peers there ever were: messages refer to them
   std::set<std::string> dialling_; ///< endpoints configured by hand that are being dialled
   std::vector<waiter> waiters_;
   bool draining_ = false;

@@ -2,44 +2,51 @@
 
 namespace zlink::detail {
 
-/// One dispatch: an object with a gate of its own that serves one record and goes.
-class node_handlers::dispatch_object final : public execution_object {
+/// Serves one message after the other, each in its own turn and with nothing of the one before. As many run as CAF
+/// has workers, which is as much as can overlap; those whose handlers are suspended do not count.
+class node_handlers::runner final : public execution_object {
 public:
-  dispatch_object(node_handlers& table, std::string mesh_name)
-    : execution_object(table.domain_, new_counted<gate>(table.domain_), 0), table_(table),
-      mesh_name_(std::move(mesh_name)) {
-    watch_quiet(true);
-  }
-  std::string_view mesh_name() const noexcept override { return mesh_name_; }
+  explicit runner(node_handlers& table)
+    : execution_object(table.domain_, new_counted<gate>(table.domain_), 0), table_(table) {}
+  std::string_view mesh_name() const noexcept override { return table_.mesh_name_; }
   bool needs_lease() const noexcept override { return false; }
   std::optional<error_kind> yield_refused() const noexcept override { return error_kind::invalid_operation; }
 
+  /// Asks for a message when its gate runs. Any thread.
+  void wake() { submit_unchecked(make_record(record_kind::pull), false); }
+  record* pull() noexcept override { return table_.next_for(*this); }
+
   dispatched dispatch(record* r) override {
-    table_.begun();
-    auto* handler = table_.find(r->body, r->kind == record_kind::request);
-    if (handler != nullptr)
-      return {handler->invoke(*this, r)};
-    domain().counters.drop(drop_reason::no_handler);
     const bool request = r->kind == record_kind::request;
+    if (auto* handler = table_.find(r->body, request)) {
+      auto* run = handler->invoke(*this, r);
+      if (run != nullptr && run->now != handler_run::state::ended && run->now != handler_run::state::running)
+        table_.suspended(*this);
+      return {run};
+    }
+    domain().counters.drop(drop_reason::no_handler);
     r->body.reset();
     if (request)
       r->body.emplace<error>(error_kind::not_found, "the node has no handler for this packet");
     return {};
   }
+  void on_handler_ended(record&) noexcept override { table_.ended(*this); }
   void on_quiet() noexcept override {
-    if (!std::exchange(over_, true))
-      unref(); // the table's; the gate still holds one
+    watch_quiet(false);
+    table_.rest(*this);
   }
+
+  bool is_suspended = false; ///< inside the table's lock
 
 private:
   node_handlers& table_;
-  std::string mesh_name_;
-  bool over_ = false;
 };
 
 node_handlers::~node_handlers() {
-  for (auto& [r, mesh] : waiting_)
+  for (auto* r : waiting_)
     refuse(r, error{error_kind::shutting_down, "the host has ended"});
+  for (auto* idle : resting_)
+    idle->unref();
 }
 
 void node_handlers::add(function_handler handler) {
@@ -56,7 +63,7 @@ function_handler* node_handlers::find(payload& body, bool replies) noexcept {
   function_handler* replying = nullptr; // serves a send if nobody else does
   for (const auto& e : entries_) {
     if (packet != nullptr ? e->packet_name != packet->name
-                          : encoded == nullptr || e->packet_name != encoded->packet_name)
+                          : encoded == nullptr || e->packet_name != encoded->packet_name())
       continue;
     if (e->replies == replies)
       return e.get();
@@ -66,29 +73,79 @@ function_handler* node_handlers::find(payload& body, bool replies) noexcept {
   return replying;
 }
 
-void node_handlers::accept(record* r, std::string_view mesh_name) {
+void node_handlers::accept(record* r) {
+  runner* woken = nullptr;
   {
     std::lock_guard guard{mutex_};
-    waiting_.emplace_back(r, std::string{mesh_name});
-    if (std::exchange(starting_, true))
-      return;
+    waiting_.push_back(r);
+    woken = choose_another();
   }
-  begun();
+  if (woken != nullptr)
+    woken->wake();
 }
 
-void node_handlers::begun() {
-  std::pair<record*, std::string> next;
+node_handlers::runner* node_handlers::choose_another() {
+  if (waiting_.empty() || running_ >= domain_.workers)
+    return nullptr;
+  ++running_;
+  if (resting_.empty())
+    return new runner{*this};
+  auto* chosen = resting_.back();
+  resting_.pop_back();
+  return chosen;
+}
+
+record* node_handlers::next_for(runner& ready) {
+  record* next = nullptr;
+  runner* woken = nullptr;
   {
     std::lock_guard guard{mutex_};
-    if (waiting_.empty()) {
-      starting_ = false;
-      return;
+    if (waiting_.empty()) { // another one was faster
+      --running_;
+      resting_.push_back(&ready);
+      return nullptr;
     }
-    next = std::move(waiting_.front());
+    next = waiting_.front();
     waiting_.pop_front();
+    woken = choose_another();
   }
-  auto* object = new dispatch_object{*this, std::move(next.second)};
-  object->submit_unchecked(next.first, true);
+  if (woken != nullptr)
+    woken->wake();
+  return next;
+}
+
+void node_handlers::suspended(runner& waiting) {
+  runner* woken = nullptr;
+  {
+    std::lock_guard guard{mutex_};
+    waiting.is_suspended = true;
+    --running_;
+    woken = choose_another();
+  }
+  if (woken != nullptr)
+    woken->wake();
+}
+
+void node_handlers::ended(runner& done) {
+  runner* woken = nullptr;
+  {
+    std::lock_guard guard{mutex_};
+    if (!std::exchange(done.is_suspended, false))
+      --running_;
+    // What its handler began and left behind ends in this runner's turns: no other message gets in between.
+    if (done.quiet())
+      resting_.push_back(&done);
+    else
+      done.watch_quiet(true);
+    woken = choose_another();
+  }
+  if (woken != nullptr)
+    woken->wake();
+}
+
+void node_handlers::rest(runner& idle) {
+  std::lock_guard guard{mutex_};
+  resting_.push_back(&idle);
 }
 
 } // namespace zlink::detail

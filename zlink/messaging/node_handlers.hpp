@@ -1,4 +1,4 @@
-// Handlers of node-direct messages: a table per node, a fresh scope and gate per dispatch, starts in acceptance order.
+// Handlers of node-direct messages: a table per node; dispatches start in acceptance order and overlap.
 #pragma once
 
 #include "zlink/execution/execution_object.hpp"
@@ -25,7 +25,8 @@ struct function_handler {
 
 class node_handlers {
 public:
-  explicit node_handlers(execution_domain& domain) noexcept : domain_(domain) {}
+  node_handlers(execution_domain& domain, std::string mesh_name)
+    : domain_(domain), mesh_name_(std::move(mesh_name)) {}
   ~node_handlers();
   node_handlers(const node_handlers&) = delete;
   node_handlers& operator=(const node_handlers&) = delete;
@@ -36,21 +37,28 @@ public:
   const std::vector<std::unique_ptr<function_handler>>& entries() const noexcept { return entries_; }
 
   /// Takes a send or request for this node. Any thread.
-  void accept(record* r, std::string_view mesh_name);
+  void accept(record* r);
 
 private:
-  class dispatch_object;
-  friend class dispatch_object;
+  class runner;
 
   function_handler* find(payload& body, bool replies) noexcept;
-  /// The front dispatch has begun: the next may.
-  void begun();
+  /// The front message for a runner that may start it, or null: the runner rests.
+  record* next_for(runner& ready);
+  /// The handler of `waiting` is suspended: another runner may take its place.
+  void suspended(runner& waiting);
+  void ended(runner& done);
+  void rest(runner& idle);
+  /// A runner that is to ask for the front message, if there is one and one more may run. Inside the lock.
+  runner* choose_another();
 
   execution_domain& domain_;
+  const std::string mesh_name_;
   std::vector<std::unique_ptr<function_handler>> entries_;
   std::mutex mutex_;
-  std::deque<std::pair<record*, std::string>> waiting_;
-  bool starting_ = false;
+  std::deque<record*> waiting_;
+  std::vector<runner*> resting_;
+  unsigned running_ = 0; ///< runners that serve a message or are about to ask for one
 };
 
 template <class R, class Make>

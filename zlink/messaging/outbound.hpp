@@ -47,8 +47,11 @@ public:
   /// Takes the message on its way, whatever that is. Any thread.
   void submit(submission message, const gate* forbidden = nullptr);
   /// What to do with a message from a link once it has a permit (M-63). Any thread.
-  unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node,
-                                        const std::string& source_rid);
+  void deliver(record* r, const message_header& header, node_runtime& node);
+  /// The same for later, when `header` is gone.
+  unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node);
+  /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
+  bool try_to_node(record* r, const std::string& rid, std::string_view mesh_name);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
 
@@ -84,6 +87,7 @@ private:
   void retry_later(submission message);
   void send_by_link(submission message, link_session& link, const object_route* route, const instance_intent* intent,
                     const placement::descriptor_record* target);
+  void accept_for_node(record* r, std::string_view rid, node_runtime& node);
   void accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
                      node_runtime& node);
   counted_ptr<link_session> link_to(std::string_view mesh_name, std::string_view rid);

@@ -31,7 +31,7 @@ const handler_entry* find_exactly(const handler_table& table, payload& body, boo
     return entry != nullptr ? entry : table.find(packet->name, request); // another type under that name (M-29)
   }
   if (auto* encoded = body.get<encoded_value>())
-    return table.find(std::string_view{encoded->packet_name}, request);
+    return table.find(encoded->packet_name(), request);
   if (auto* message = body.get<caf::message>())
     for (const auto& e : table.entries())
       if (auto* caf_ops = e.packet->caf.load(std::memory_order_acquire);
@@ -75,15 +75,16 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
         return body.get<dynamic_value>()->address();
       return converted_body(r, *body.packet(), body.get<dynamic_value>()->address(), wanted);
     case payload_kind::encoded: {
+      const auto& codecs = *object.domain().codecs;
       object.domain().counters.decoded.fetch_add(1, std::memory_order_relaxed);
       auto& encoded = *body.get<encoded_value>();
       dynamic_value value{wanted};
       try {
-        object.domain().codecs->decode(encoded.content_type, wanted, encoded.data, value.address());
+        codecs.decode(encoded.content_type(), wanted, encoded.data(), value.address());
       } catch (const decode_error& what) {
         throw undecodable_record{what.what()};
       }
-      r.more().content_type = std::move(encoded.content_type);
+      r.content_type = codecs.content_type_of(*codecs.for_content_type(encoded.content_type()));
       return body.emplace<dynamic_value>(std::move(value)).address();
     }
     case payload_kind::caf_message: {

@@ -82,7 +82,7 @@ namespace {
 
 std::string name_of(payload& body) {
   if (auto* encoded = body.get<encoded_value>())
-    return encoded->packet_name;
+    return std::string{encoded->packet_name()};
   if (auto* packet = body.packet())
     return std::string{packet->name};
   if (auto* message = body.get<caf::message>())

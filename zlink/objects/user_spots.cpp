@@ -70,8 +70,9 @@ std::string join_request(std::string_view name, std::string_view content_type, b
 }
 
 std::optional<message> split_request(std::string_view joined) {
-  encoded_value value;
-  for (auto* part : {&value.packet_name, &value.content_type}) {
+  std::string_view name;
+  std::string_view content_type;
+  for (auto* part : {&name, &content_type}) {
     if (joined.size() < 2)
       return std::nullopt;
     const std::size_t length = static_cast<unsigned char>(joined[0]) | static_cast<unsigned char>(joined[1]) << 8;
@@ -81,12 +82,11 @@ std::optional<message> split_request(std::string_view joined) {
     *part = joined.substr(0, length);
     joined.remove_prefix(length);
   }
-  if (value.packet_name.empty())
+  if (name.empty())
     return message{};
-  const auto* first = reinterpret_cast<const std::byte*>(joined.data());
-  value.data.assign(first, first + joined.size());
   payload body;
-  body.emplace<encoded_value>(std::move(value));
+  body.emplace<encoded_value>(name, content_type,
+                              byte_view{reinterpret_cast<const std::byte*>(joined.data()), joined.size()});
   return message{std::move(body)};
 }
 

@@ -108,7 +108,7 @@ public:
   std::string text(std::size_t i) { return text_of(messages.at(i).r->body); }
   static std::string text_of(payload& body) {
     auto* encoded = body.get<encoded_value>();
-    return encoded == nullptr ? "?" : decode<note>(encoded->data).text;
+    return encoded == nullptr ? "?" : decode<note>(encoded->data()).text;
   }
   static void free(record* r) {
     if (auto* receiver = std::exchange(r->reply.receiver, nullptr))

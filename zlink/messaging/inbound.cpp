@@ -35,6 +35,8 @@ void outbound::deliver(record* r, const message_header& header, node_runtime& no
 }
 
 unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node) {
+  if (header.target == target_kind::node && header.target_id == node.identity.node_rid)
+    return [this, r, &node] { accept_for_node(r, node.identity.node_rid, node); };
   std::string id{header.target_id};
   if (header.target == target_kind::node)
     return [this, r, id = std::move(id), &node] { accept_for_node(r, id, node); };

@@ -6,23 +6,27 @@ ingress::ingress(job_permits& permits, counted_ptr<link_session> link, const std
                  unique_function<void(unique_function<void()>)> later)
   : permits_(permits), source_(source), later_(std::move(later)), link_(std::move(link)) {}
 
-ingress::~ingress() = default;
+ingress::~ingress() {
+  for (auto* line : {&drained_, &waiting_})
+    for (auto& never : *line)
+      refuse(never.r, error{error_kind::shutting_down, "the host has ended"});
+}
 
 bool ingress::may_deliver_now() {
   return !someone_waits_.load(std::memory_order_acquire) && permits_.try_acquire();
 }
 
-void ingress::wait(job deliver, std::uint32_t wire_bytes) {
-  std::unique_lock guard{mutex_};
-  waiting_.push_back({std::move(deliver), wire_bytes});
-  if (in_line_)
-    return;
-  someone_waits_.store(true, std::memory_order_relaxed);
-  in_line_ = shared_from_this();
-  if (!permits_.acquire(*this))
-    return;
-  guard.unlock();
-  on_entered(); // one came free in between
+void ingress::wait(record* r, job deliver, std::uint32_t wire_bytes) {
+  {
+    std::lock_guard guard{mutex_};
+    waiting_.push_back({r, std::move(deliver), wire_bytes});
+    if (in_line_)
+      return;
+    someone_waits_.store(true, std::memory_order_relaxed);
+    in_line_ = shared_from_this();
+  }
+  if (permits_.acquire(*this))
+    on_entered(); // one came free in between
 }
 
 void ingress::on_entered() noexcept {
@@ -35,27 +39,37 @@ void ingress::on_entered() noexcept {
 }
 
 void ingress::drain() {
-  for (;;) {
-    waiting next;
-    counted_ptr<link_session> link;
-    {
+  std::uint64_t wire_bytes = 0;
+  do {
+    if (drained_.empty()) {
       std::lock_guard guard{mutex_};
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
-      link = link_;
+      std::swap(drained_, waiting_);
     }
+    auto next = std::move(drained_.front());
+    drained_.pop_front();
+    wire_bytes += next.wire_bytes;
+    next.r->permit = &permits_; // given back when its handler starts, or never will
     next.deliver();
-    if (link)
-      link->consumed(next.wire_bytes);
+  } while (next_permitted());
+  counted_ptr<link_session> link;
+  {
+    std::lock_guard guard{mutex_};
+    link = link_;
+  }
+  if (link)
+    link->consumed(wire_bytes);
+}
+
+bool ingress::next_permitted() {
+  if (drained_.empty()) {
     std::lock_guard guard{mutex_};
     if (waiting_.empty()) {
       in_line_ = nullptr;
       someone_waits_.store(false, std::memory_order_release);
-      return;
+      return false;
     }
-    if (!permits_.acquire(*this))
-      return; // stays in line
   }
+  return permits_.acquire(*this);
 }
 
 void ingress::detach() noexcept {

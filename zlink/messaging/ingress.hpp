@@ -26,8 +26,8 @@ public:
   /// True: there is a permit and nobody waits; the caller delivers now, with that permit. False: call `wait()`. The
   /// transport's thread only.
   bool may_deliver_now();
-  /// Delivers later, in order; then `link` gets credit for `wire_bytes`.
-  void wait(job deliver, std::uint32_t wire_bytes);
+  /// Delivers `r` later, in order and with a permit; then `link` gets credit for `wire_bytes`.
+  void wait(record* r, job deliver, std::uint32_t wire_bytes);
   const std::string& source() const noexcept { return source_; }
   /// The link is gone: what waits is still delivered, nobody is told.
   void detach() noexcept;
@@ -36,10 +36,13 @@ public:
 
 private:
   struct waiting {
+    record* r;
     job deliver;
     std::uint32_t wire_bytes;
   };
   void drain();
+  /// A permit for the next one, or the place in the line until there is one. False also when nothing waits any more.
+  bool next_permitted();
 
   job_permits& permits_;
   const std::string& source_;
@@ -47,6 +50,7 @@ private:
   std::mutex mutex_;
   counted_ptr<link_session> link_;
   std::deque<waiting> waiting_;
+  std::deque<waiting> drained_;      ///< taken from `waiting_`; whoever stands in line uses it, without the lock
   std::shared_ptr<ingress> in_line_; ///< keeps itself alive while it stands in line
   std::atomic<bool> someone_waits_{false};
 };

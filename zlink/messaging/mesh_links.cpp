@@ -258,10 +258,7 @@ bool mesh_links::on_message(link_session& link, record* r, const message_header&
     host.messages.deliver(r, header, node_);
     return true;
   }
-  inbound->wait([r, permits = host.permits.get(), deliver = host.messages.make_delivery(r, header, node_)]() mutable {
-    r->permit = permits;
-    deliver();
-  }, wire_bytes);
+  inbound->wait(r, host.messages.make_delivery(r, header, node_), wire_bytes);
   return false;
 }
 

@@ -1,6 +1,7 @@
 #include "zlink/identity.hpp"
 
 #include <array>
+#include <cstring>
 #include <stdexcept>
 
 namespace zlink {
@@ -70,6 +71,12 @@ std::size_t utf8_sequence(std::string_view s) noexcept {
 } // namespace
 
 bool is_utf8(std::string_view text) noexcept {
+  constexpr std::uint64_t not_ascii = 0x8080'8080'8080'8080;
+  for (std::uint64_t eight = 0; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) { // most text is
+    std::memcpy(&eight, text.data(), sizeof eight);
+    if ((eight & not_ascii) != 0)
+      break;
+  }
   while (!text.empty()) {
     const auto length = utf8_sequence(text);
     if (length == 0)

@@ -1,5 +1,6 @@
 #include "zlink/message_context.hpp"
 
+#include "zlink/codec.hpp"
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/metadata.hpp"
 
@@ -38,7 +39,8 @@ std::string_view message_context::packet_name() const noexcept {
 std::string_view message_context::content_type() const noexcept {
   if (auto* encoded = record_->body.get<detail::encoded_value>())
     return encoded->content_type();
-  return record_->content_type;
+  const auto* codec = record_->decoded_by;
+  return codec == nullptr ? std::string_view{} : object_->domain().codecs->content_type_of(*codec);
 }
 
 std::optional<std::string_view> message_context::correlation_id() const noexcept {
@@ -47,7 +49,7 @@ std::optional<std::string_view> message_context::correlation_id() const noexcept
   auto& correlation = record_->more().correlation;
   if (correlation.empty()) { // made when somebody asks: most handlers do not
     static std::atomic<std::uint64_t> last{0};
-    correlation = record_->operation ? detail::format_uuid_v4(record_->operation)
+    correlation = record_->from_link ? detail::format_uuid_v4(record_->operation)
                                      : "local-" + std::to_string(last.fetch_add(1, std::memory_order_relaxed) + 1);
   }
   return correlation;

@@ -91,16 +91,18 @@ private:
   execution_domain& domain_;
   counted_ptr<gate> home_;
   mutable std::atomic<std::uint32_t> references_{1};
+  // Written by senders.
   std::atomic<inbox_node*> inbox_;
   admission_word application_word_;
   admission_word lifecycle_word_;
-  record_fifo application_;
-  record_fifo lifecycle_;
+  // The gate's. What changes with every record comes last, a cache line away from what senders write.
   execution_object* next_ready_ = nullptr;
-  lane_chooser chooser_;
+  record_fifo lifecycle_;
   bool open_;
   bool watch_quiet_ = false;
   bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end
+  lane_chooser chooser_;
+  record_fifo application_;
 };
 
 } // namespace zlink::detail

@@ -10,6 +10,10 @@
 #include <memory>
 #include <string>
 
+namespace zlink {
+class codec;
+}
+
 namespace zlink::detail {
 
 class execution_object;
@@ -65,23 +69,30 @@ struct record_extra {
   std::string correlation; ///< as text, once somebody has asked for it
 };
 
-struct record : inbox_node {
+/// Ordered so that a small message inside a node touches two cache lines: they move from the sender's to the receiver's
+/// core with every message.
+struct alignas(64) record : inbox_node {
   record_kind kind = record_kind::send;
   bool from_link = false;       ///< came from another node
   std::uint32_t charged = 0;    ///< bytes reserved in the target's lane, 0: none
   execution_object* target = nullptr;
   job_permits* permit = nullptr; ///< held until the handler starts, or never will (X-101)
   reply_route reply;            ///< request: where to; completion: `reply.id` names the entry
-  record* answers = nullptr;    ///< answered: the parked request
   steady_time deadline{};       ///< of the operation; zero: none
   std::unique_ptr<record_extra> extra;
+  union {
+    record* answers = nullptr; ///< answered: the parked request
+    const codec* decoded_by;   ///< a message whose body was bytes, else null
+  };
   counted_ptr<counted> about;   ///< tick: its timer
-  unique_id operation;          ///< of a message from another node (M-132)
   const std::string* source_rid = nullptr; ///< node direct: the sender; names of nodes stay as long as the host
-  std::string_view content_type;           ///< of a body that has been decoded; the codec registry's
   payload body;
+  union {
+    unique_id operation; ///< only if `from_link` (M-132)
+  };
 
   record() noexcept : inbox_node(node_kind::record) {}
+  ~record() = default;
   record_extra& more() {
     if (!extra)
       extra = std::make_unique<record_extra>();

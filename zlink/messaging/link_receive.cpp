@@ -1,5 +1,6 @@
 #include "zlink/messaging/link_session.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace zlink::detail {
@@ -148,7 +149,7 @@ record* link_session::make_inbound(const message_frame& message) {
     ref();
     r->reply = {this, message.reply_route};
   }
-  r->operation = header.operation;
+  std::construct_at(&r->operation, header.operation);
   if (!metadata.empty())
     r->more().metadata = std::move(metadata);
   if (header.target == target_kind::channel || header.target == target_kind::publish) {

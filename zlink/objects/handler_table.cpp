@@ -84,7 +84,7 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
       } catch (const decode_error& what) {
         throw undecodable_record{what.what()};
       }
-      r.content_type = codecs.content_type_of(*codecs.for_content_type(encoded.content_type()));
+      r.decoded_by = codecs.for_content_type(encoded.content_type());
       return body.emplace<dynamic_value>(std::move(value)).address();
     }
     case payload_kind::caf_message: {

@@ -31,9 +31,9 @@ inline void choose_rows(int argc, char** argv) {
     chosen_rows() = argv[1];
 }
 
-/// Runs both in turn, so that a machine whose speed drifts treats them alike.
-inline void compare(const std::string& title, const char* unit, const std::function<double()>& raw,
-                    const std::function<double()>& ours, double wanted, int runs = 5) {
+/// Runs both in turn, so that a machine whose speed drifts treats them alike, and prints a row.
+inline void compare_by(const std::string& title, const char* unit, const std::function<double()>& raw,
+                       const std::function<double()>& ours, const std::function<const char*(double)>& judge) {
   if (title.find(chosen_rows()) == std::string::npos)
     return;
   std::vector<double> raw_values;
@@ -41,7 +41,7 @@ inline void compare(const std::string& title, const char* unit, const std::funct
   std::vector<double> ratios;
   raw();
   ours(); // warm
-  for (int i = 0; i < runs; ++i) {
+  for (int run = 0; run < 5; ++run) {
     raw_values.push_back(raw());
     our_values.push_back(ours());
     ratios.push_back(our_values.back() / raw_values.back());
@@ -50,9 +50,21 @@ inline void compare(const std::string& title, const char* unit, const std::funct
   const auto o = summarise(our_values);
   const auto x = summarise(ratios);
   std::printf("%-58s raw %11.4g  ours %11.4g %s  ratio %5.2f (%.2f..%.2f)%s\n", title.c_str(), r.median, o.median, unit,
-              x.median, x.lowest, x.highest,
-              wanted <= 0 ? "" : x.median >= wanted ? "  reached" : "  MISSED");
+              x.median, x.lowest, x.highest, judge(x.median));
   std::fflush(stdout);
+}
+
+/// For rates: the ratio should be at least `wanted`; 0: no wish.
+inline void compare(const std::string& title, const char* unit, const std::function<double()>& raw,
+                    const std::function<double()>& ours, double wanted) {
+  compare_by(title, unit, raw, ours,
+             [wanted](double x) { return wanted <= 0 ? "" : x >= wanted ? "  reached" : "  MISSED"; });
+}
+
+/// For times: the ratio should be at most `wanted`.
+inline void compare_times(const std::string& title, const char* unit, const std::function<double()>& raw,
+                          const std::function<double()>& ours, double wanted) {
+  compare_by(title, unit, raw, ours, [wanted](double x) { return x <= wanted ? "  reached" : "  MISSED"; });
 }
 
 } // namespace bench

@@ -37,9 +37,10 @@ bool call_start::allowed(std::optional<error> mistake, bool needs_objects) {
   return false;
 }
 
-void call_start::enter(record& r, const std::string& subject, std::chrono::milliseconds timeout) {
+void call_start::enter(record& r, const std::string& subject, std::chrono::milliseconds timeout,
+                       std::chrono::milliseconds grace) {
   operation_.subject = subject;
-  r.reply = enter_operation(timeout);
+  r.reply = enter_operation(timeout + grace);
   r.deadline = host_.time->now() + timeout;
   if (use_ == turn_use::submit && r.kind == record_kind::request)
     if (const auto* t = current_turn())

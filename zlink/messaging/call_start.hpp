@@ -25,7 +25,9 @@ public:
   /// False: the operation has ended with the reason and nothing else happened.
   bool allowed(std::optional<error> mistake, bool needs_objects);
   /// Registers the operation under the record's reply route, before anything is sent (M-131, X-148).
-  void enter(record& r, const std::string& subject, std::chrono::milliseconds timeout);
+  /// `grace`: how much longer the operation itself waits for who has to end it, and knows why.
+  void enter(record& r, const std::string& subject, std::chrono::milliseconds timeout,
+             std::chrono::milliseconds grace = {});
   /// As `enter` for calls that send no record: workers. The route is where the end is to be reported.
   reply_route enter_operation(std::chrono::milliseconds timeout);
   /// Sends it, at once or when the host has a place for another operation.

@@ -142,8 +142,10 @@ task<void> message_call::start_send(std::stop_token cancel) {
   if (starting.allowed(std::move(mistake), target_ == call_target::spot)) {
     auto* r = std::exchange(record_, nullptr);
     const auto timeout = host_->default_send_timeout();
-    starting.enter(*r, address_, timeout);
-    starting.launch(submission{r, std::move(address_), take_intent(), ended, host_->time->now() + timeout}, target_,
+    const auto room_due = host_->time->now() + timeout;
+    // A node that does not become ready is `unavailable` after that time (M-89): whoever holds the message says so.
+    starting.enter(*r, address_, timeout, target_ == call_target::node ? std::chrono::seconds{1} : std::chrono::seconds{0});
+    starting.launch(submission{r, std::move(address_), take_intent(), ended, room_due}, target_,
                     options_ && options_->mesh ? *options_->mesh : std::string{});
   }
   return task<void>{std::move(ended)};

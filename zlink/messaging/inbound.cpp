@@ -99,7 +99,7 @@ void outbound::accept_remote(record* r, const std::string& id, std::optional<ins
 
 bool outbound::try_to_node(record* r, const std::string& rid, std::string_view mesh_name) {
   auto* node = host_.find_node(mesh_name);
-  if (node == nullptr || rid == node->identity.node_rid)
+  if (node == nullptr || rid == node->identity.node_rid || !node->links->holds().empty())
     return false;
   const auto link = node->links->ready_link(rid);
   if (!link)
@@ -132,29 +132,37 @@ void outbound::submit_to_node(submission message, std::string mesh_name) {
     node->handlers.accept(r);
     return;
   }
-  if (auto link = node->links->ready_link(message.id())) {
-    const std::string rid = message.id();
-    const auto due = message.room_due();
-    auto* r = message.take();
-    message_header header;
-    header.target = target_kind::node;
-    header.target_id = rid;
-    header.operation = host_.random->next_id();
-    link->send(r, header, due);
+  auto& holds = node->links->holds();
+  if (holds.queue_behind(message))
+    return;
+  if (node->links->ready_link(message.id())) {
+    send_to_ready_node(std::move(message), *node);
     return;
   }
-  if (!node->links->is_known(message.id())) {
-    message.fail({error_kind::not_found, "no node \"" + message.id() + "\" is known in mesh \"" + mesh_name + '"'});
+  const std::string rid = message.id();
+  if (!node->links->is_known(rid)) {
+    message.fail({error_kind::not_found, "no node \"" + rid + "\" is known in mesh \"" + mesh_name + '"'});
     return;
   }
-  if (host_.time->now() >= message.room_due()) {
-    message.fail({error_kind::unavailable, "node \"" + message.id() + "\" did not become ready in time"});
+  holds.hold(std::move(message)); // known and not ready: wait up to the send timeout (M-89)
+  if (node->links->ready_link(rid))
+    holds.release(rid); // it became ready in between
+}
+
+void outbound::send_to_ready_node(submission message, node_runtime& from) {
+  const std::string rid = message.id();
+  const auto link = from.links->ready_link(rid);
+  if (!link) {
+    message.fail({error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});
     return;
   }
-  host_.infra->post_after(std::chrono::milliseconds{10}, // known and not ready: wait up to the send timeout (M-89)
-                          [this, message = std::move(message), mesh_name = std::move(mesh_name)]() mutable {
-                            submit_to_node(std::move(message), std::move(mesh_name));
-                          });
+  const auto due = message.room_due();
+  auto* r = message.take();
+  message_header header;
+  header.target = target_kind::node;
+  header.target_id = rid;
+  header.operation = host_.random->next_id();
+  link->send(r, header, due);
 }
 
 } // namespace zlink::detail

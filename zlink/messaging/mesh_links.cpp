@@ -19,7 +19,8 @@ object_role on_wire(placement::object_role role) noexcept { return static_cast<o
 
 mesh_links::mesh_links(node_runtime& node, std::shared_ptr<link_transport> transport)
   : node_(node), transport_(std::move(transport)), replies_(std::make_shared<reply_table>()),
-    controls_(*node.host().infra) {}
+    controls_(*node.host().infra),
+    holds_(*node.host().infra, [&node](submission message) { node.host().messages.send_to_ready_node(std::move(message), node); }) {}
 
 mesh_links::~mesh_links() { stop(); }
 
@@ -241,6 +242,7 @@ void mesh_links::on_ready(link_session& link) {
     extra->close("there is a link to this node already");
   else
     link.set_pressure(host.permits->paused());
+  holds_.release(link.peer().rid);
   tell_waiters();
 }
 

@@ -4,6 +4,7 @@
 #include "zlink/link.hpp"
 #include "zlink/messaging/control_calls.hpp"
 #include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/node_holds.hpp"
 #include "zlink/placement/directory.hpp"
 #include "zlink/task.hpp"
 
@@ -51,6 +52,7 @@ public:
   void stop();
 
   control_calls& controls() noexcept { return controls_; }
+  node_holds& holds() noexcept { return holds_; }
   node_runtime& node() const noexcept { return node_; }
 
   void on_hello(link_session& link, const link_identity& peer) override;
@@ -91,6 +93,7 @@ private:
   std::shared_ptr<link_transport> transport_;
   std::shared_ptr<reply_table> replies_;
   control_calls controls_;
+  node_holds holds_;
   mutable std::mutex mutex_;
   std::map<std::string, peer, std::less<>> peers_;
   struct open_link {

@@ -54,6 +54,8 @@ public:
   bool try_to_node(record* r, const std::string& rid, std::string_view mesh_name);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
+  /// Over the ready link, or the end of the message. Any thread.
+  void send_to_ready_node(submission message, node_runtime& from);
 
   resolver routes;
 

@@ -30,7 +30,7 @@ void serve_nodes(host& started, std::size_t index, std::vector<node_log>& logs, 
 }
 
 struct node_mesh {
-  explicit node_mesh(std::size_t hosts) : logs(hosts), net(hosts) {
+  explicit node_mesh(std::size_t hosts, std::uint64_t seed = 1) : logs(hosts), net({.hosts = hosts, .seed = seed}) {
     net.start([this](host& started, std::size_t index) { serve_nodes(started, index, logs, log); });
     for (std::size_t i = 0; i < hosts; ++i)
       rids.push_back(net.host(i).mesh("m").rid());
@@ -78,6 +78,41 @@ TEST_CASE(
   CHECK(failure(net, all.ask_node(0, all.rids[1], "x")) == error_kind::unavailable);
   CHECK(net.elapsed() - began >= 2s); // the send timeout
   CHECK(net.elapsed() - began < 3s);
+}
+
+TEST_CASE("M-89 M-148 what waits for a node to become ready arrives in order, also with what is sent just then") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    node_mesh all{2, seed};
+    auto& net = all.net;
+    std::vector<std::string> accepted; // in the order of their sending
+    std::size_t refused = 0;
+    std::vector<std::pair<std::string, std::optional<result<void>>>> sent(200);
+    net.partition({0}, {1});
+    net.run_until_idle();
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      auto& [text, outcome] = sent[i];
+      text = std::to_string(i);
+      net.host(0).nodes().send_to_node("m", all.rids[1], note{text}).submit().then(
+        [&outcome](result<void> ended) { outcome = std::move(ended); });
+      if (i == 5)
+        net.heal(); // it takes seconds until they have found each other again
+      net.advance(50ms);
+    }
+    net.advance(5s);
+    for (auto& [text, outcome] : sent) {
+      REQUIRE(outcome.has_value());
+      if (outcome->has_value())
+        accepted.push_back(text);
+      else
+        ++refused;
+      if (!outcome->has_value())
+        CHECK(outcome->error().kind() == error_kind::unavailable);
+    }
+    CAPTURE(seed);
+    CHECK(refused > 0); // those whose patience ended before
+    CHECK(accepted.size() > 50);
+    CHECK(all.logs[1].runs == accepted);
+  }
 }
 
 TEST_CASE("an object client takes no node messages, but may send them") {

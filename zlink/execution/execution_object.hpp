@@ -60,8 +60,10 @@ public:
   virtual bool needs_lease() const noexcept { return true; }
   /// Nothing runs, waits or is owed any more; called when that becomes true while `watch_quiet` is set.
   virtual void on_quiet() noexcept {}
-  /// A handler has ended; for idle eviction and root retirement.
+  /// A handler has ended; for root retirement.
   virtual void on_handler_ended(record&) noexcept {}
+  /// Handlers have ended since the last call, and no record waits; for idle eviction.
+  virtual void on_rest(steady_time) noexcept {}
 
   /// Application records start only while open; an object under construction is not (C-96).
   bool open() const noexcept { return open_; }
@@ -100,6 +102,7 @@ private:
   record_fifo lifecycle_;
   bool open_;
   bool watch_quiet_ = false;
+  bool worked_ = false; ///< since the last `on_rest`
   bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end
   lane_chooser chooser_;
   record_fifo application_;

@@ -384,6 +384,8 @@ void gate::leave_ready(execution_object& object) noexcept {
   inbox_node* none = nullptr;
   auto* next = object.next_ready_;
   return_reservations();
+  if (std::exchange(object.worked_, false))
+    object.on_rest(now_);
   if (!object.inbox_.compare_exchange_strong(none, idle(), std::memory_order_acq_rel))
     return; // something arrived
   ready_first_ = next;
@@ -492,6 +494,7 @@ void gate::finish_refused(execution_object& object, record* r, error what) noexc
 }
 
 void gate::finish_record(execution_object& object, record* r) noexcept {
+  object.worked_ = true;
   object.on_handler_ended(*r);
   const auto charged = std::exchange(r->charged, 0);
   if (r->kind != record_kind::request && r->body.kind() == payload_kind::error)

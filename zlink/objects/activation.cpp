@@ -293,7 +293,7 @@ void activation::open(spot_object& object) {
   // Admitted from now on, in the continuation of the commit: no message sent after it ends in not_found (C-88).
   object.application_word().clear(admission_word::staging_bit);
   object.submit_step(std::make_unique<turn_step>([](execution_object& target) {
-    static_cast<spot_object&>(target).note_work();
+    static_cast<spot_object&>(target).note_work(target.domain().time->now());
     target.set_open(true);
   }));
 }

@@ -128,15 +128,9 @@ std::optional<error_kind> spot_object::yield_refused() const noexcept {
   return error_kind::invalid_configuration;
 }
 
-void spot_object::note_work() noexcept {
-  last_work_.store(domain().time->now().time_since_epoch().count(), std::memory_order_relaxed);
-}
-
 void spot_object::on_handler_ended(record& r) noexcept {
   if (r.kind == record_kind::tick)
     static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
-  if (home_.instance_idle_timeout.count() != 0)
-    note_work();
   if (std::exchange(first_record_pending_, false))
     observer_.first_record_ended(*this);
 }

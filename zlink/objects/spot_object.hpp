@@ -74,7 +74,9 @@ public:
   void fence() noexcept { fenced_ = true; }
   /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
   steady_time last_work() const noexcept { return steady_time{steady_duration{last_work_.load(std::memory_order_relaxed)}}; }
-  void note_work() noexcept;
+  void note_work(steady_time now) noexcept {
+    last_work_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
   /// The next handler that ends is that of the record that woke the Spot.
   void watch_first_record() noexcept { first_record_pending_ = true; }
 
@@ -83,6 +85,7 @@ public:
   std::optional<error_kind> yield_refused() const noexcept override;
   void on_quiet() noexcept override { observer_.spot_quiet(*this); }
   void on_handler_ended(record& r) noexcept override;
+  void on_rest(steady_time now) noexcept override { note_work(now); }
 
   instance_spot_context make_instance_context();
   spot_context make_spot_context();

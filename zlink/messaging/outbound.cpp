@@ -38,12 +38,11 @@ public:
       asked_.receiver->unref_receiver();
   }
   void receive_reply(record* reply) noexcept override {
-    if (const auto* failed = reply->body.get<error>()) {
-      if (!route_)
-        owner_.placement_failed(id_, node_rid_);
-      else if (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found)
-        owner_.route_failed(id_, *route_);
-    }
+    const auto* failed = reply->body.get<error>();
+    if (!route_)
+      owner_.placement_ended(id_, node_rid_);
+    else if (failed != nullptr && (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found))
+      owner_.route_failed(id_, *route_);
     reply->reply = std::exchange(asked_, reply_route{});
     send_reply(reply);
   }
@@ -233,10 +232,26 @@ void outbound::send_by_link(submission message, link_session& link, const object
 }
 
 void outbound::route_failed(const std::string& id, const message_fence& fence) {
+  const auto known = routes.cache.find(id, host_.time->now());
+  if (!known || known->object != fence.object || known->authority != fence.authority)
+    return;
   routes.cache.erase(id, fence.object, fence.authority);
+  // Other messages may be on their way there, and one of them may wake the Spot: if it is missing, the next go there too.
+  host_.infra->post([this, id, mesh = known->mesh_name, rid = known->node_rid] {
+    const auto* node = host_.find_node(mesh);
+    const auto live = node == nullptr ? std::nullopt : node->peers_known->find(rid);
+    if (live)
+      note_placement(id, {mesh, {}, rid, live->descriptor->node.lifecycle, {}});
+  });
 }
 
-void outbound::placement_failed(const std::string& id, const std::string& node_rid) {
+void outbound::note_placement(const std::string& id, placements::target where) {
+  const auto now = host_.time->now();
+  where.until = now + 3 * host_.find_node(where.mesh)->settings.send_timeout;
+  placed_.put(id, std::move(where), now);
+}
+
+void outbound::placement_ended(const std::string& id, const std::string& node_rid) {
   host_.infra->post([this, id, node_rid] { placed_.forget(id, node_rid); });
 }
 

@@ -66,9 +66,10 @@ public:
   /// Over the ready link, or the end of the message. Any thread.
   void send_to_ready_node(submission message, node_runtime& from);
 
-  /// What was sent by that route did not run there (M-82); what that node was to place it did not. Any thread.
+  /// What was sent by that route did not run there (M-82). Any thread.
   void route_failed(const std::string& id, const message_fence& fence);
-  void placement_failed(const std::string& id, const std::string& node_rid);
+  /// A request that was to wake the Spot at that node has its end: from now on the store tells. Any thread.
+  void placement_ended(const std::string& id, const std::string& node_rid);
 
   resolver routes;
 
@@ -117,6 +118,7 @@ private:
   };
   task<void> place_missing(const std::string& id, const resolution& found, submission message,
                            std::deque<submission>& kept);
+  void note_placement(const std::string& id, placements::target where);
   std::variant<node_runtime*, error> node_of(const submission& message);
   task<result<chosen_target>> choose_target(const std::string& id, node_runtime& node, std::optional<std::string> type);
   std::optional<chosen_target> chosen_before(const std::string& id);

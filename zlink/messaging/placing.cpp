@@ -6,6 +6,16 @@
 
 namespace zlink::detail {
 
+namespace {
+
+bool offers(const placement::descriptor_record& node, const std::string& instance_type) {
+  return std::ranges::any_of(node.capabilities, [&](const placement::type_capability& c) {
+    return c.kind == placement::object_kind::instance_spot && c.stable_type == instance_type;
+  });
+}
+
+} // namespace
+
 task<void> outbound::place_missing(const std::string& id, const resolution& found, submission message,
                                    std::deque<submission>& kept) {
   // An earlier message of this line may have begun an activation here.
@@ -44,9 +54,7 @@ task<void> outbound::place_missing(const std::string& id, const resolution& foun
     message.fail({error_kind::unavailable, "no link to the node chosen for spot \"" + id + '"'});
     co_return;
   }
-  const auto now = host_.time->now();
-  placed_.put(id, {target->mesh, target->type, d.node.node_rid, d.node.lifecycle, now + node.settings.request_timeout},
-              now);
+  note_placement(id, {target->mesh, target->type, d.node.node_rid, d.node.lifecycle, {}});
   const instance_intent wanted{target->type, target->mesh};
   send_by_link(std::move(message), *link, nullptr, &wanted, &d);
 }
@@ -74,8 +82,12 @@ void outbound::begin_here(const std::string& id, const resolution& found, node_r
 task<result<outbound::chosen_target>> outbound::choose_target(const std::string& id, node_runtime& node,
                                                               std::optional<std::string> type) {
   for (bool fresh = false;; fresh = true) {
-    if (auto before = chosen_before(id))
-      co_return std::move(*before);
+    if (auto before = chosen_before(id)) {
+      if (before->type.empty() && type && offers(*before->descriptor, *type))
+        before->type = *type;
+      if (!before->type.empty())
+        co_return std::move(*before);
+    }
     const auto snapshot = node.peers_known->snapshot();
     auto choice = choose_among(*snapshot, node, type);
     if (choice || fresh)

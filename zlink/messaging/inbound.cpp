@@ -33,8 +33,14 @@ void outbound::deliver(record* r, const message_header& header, node_runtime& no
 
 unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
                                                 const std::string& source) {
-  if (header.target == target_kind::spot)
-    return [this, message = arrived(r, header, node, source)]() mutable { accept_remote(std::move(message)); };
+  if (header.target == target_kind::spot) {
+    auto message = arrived(r, header, node, source);
+    message.take(); // whoever keeps the delivery keeps the record
+    return [this, r, message = std::move(message)]() mutable {
+      message.put_back(r);
+      accept_remote(std::move(message));
+    };
+  }
   if (header.target == target_kind::node && header.target_id == node.identity.node_rid)
     return [this, r, &node] { accept_for_node(r, node.identity.node_rid, node); };
   if (header.target == target_kind::node)

@@ -96,7 +96,7 @@ public:
     for (auto& one : requests_)
       well += net_.run(as_result(std::move(one))).has_value() ? 1 : 0;
     for (auto& one : sends_)
-      net_.run(as_result(std::move(one)));
+      static_cast<void>(net_.run(as_result(std::move(one))));
     net_.run_until_idle();
     return well;
   }

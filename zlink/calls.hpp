@@ -19,6 +19,7 @@ namespace zlink {
 namespace detail {
 
 class host_runtime;
+class spot_object;
 struct instance_intent;
 struct record;
 
@@ -46,6 +47,9 @@ public:
   /// One-way: often accepted at once, then there is nothing to wait for and no operation is made.
   task<void> start_send(std::stop_token cancel);
 
+  /// The call is a Spot's, and ends with it (M-24).
+  void made_by(counted_ptr<spot_object> caller) noexcept;
+
   // Read by the messaging layer.
   host_runtime& host() const noexcept { return *host_; }
   call_target target() const noexcept { return target_; }
@@ -63,6 +67,7 @@ private:
   bool started_ = false;
   std::string address_; ///< Spot id, or RID of a node
   record* record_;
+  counted_ptr<spot_object> caller_; ///< null: the host's client
   std::unique_ptr<options> options_;
 };
 

@@ -43,7 +43,8 @@ struct tick_handler {
 
 } // namespace detail
 
-/// Messages from inside a Spot; calls made here belong to the Spot's turn (M-20).
+/// Messages from inside a Spot; calls made here belong to the Spot's turn (M-20). May be kept: once the Spot has ended,
+/// calls end in `unavailable` (M-24).
 class spot_outbound {
 public:
   /// Throws `std::invalid_argument` for a malformed id (M-15).
@@ -62,11 +63,15 @@ public:
     return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, true))};
   }
 
-  explicit spot_outbound(detail::spot_object& object) noexcept : object_(&object) {}
+  explicit spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept;
+  spot_outbound(const spot_outbound&);
+  spot_outbound(spot_outbound&&) noexcept;
+  spot_outbound& operator=(spot_outbound) noexcept;
+  ~spot_outbound();
 
 private:
   detail::message_call spot_call(std::string spot_id, detail::record* r) const;
-  detail::spot_object* object_;
+  detail::counted_ptr<detail::spot_object> object_;
 };
 
 /// Registry of an Instance Spot: packets only (C-31, M-51). Valid during `configure()`.
@@ -118,7 +123,7 @@ public:
   /// 1..2^63-1; larger for every later incarnation of the id (C-120).
   std::uint64_t object_generation() const noexcept;
   const std::string& node_rid() const noexcept;
-  spot_outbound outbound() const noexcept { return spot_outbound{*object_}; }
+  spot_outbound outbound() const noexcept;
   /// The host's managers and clients; calls made through it inside a turn belong to that turn (M-22).
   zlink::host& host() const noexcept;
 

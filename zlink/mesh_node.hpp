@@ -1,6 +1,7 @@
 // A host's presence in one mesh, and what is registered there before start.
 #pragma once
 
+#include "zlink/filter.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/handler_invoke.hpp"
 #include "zlink/objects/spot_factory.hpp"
@@ -37,6 +38,7 @@ private:
 
 void set_policy(factory_settings& settings, relocation_policy policy);
 void add_node_handler(node_runtime& node, function_handler handler);
+void add_filter(node_runtime& node, unique_function<std::unique_ptr<message_filter>()> make);
 
 template <class TSpot>
 concept instance_spot_class = std::derived_from<TSpot, instance_spot>;
@@ -228,6 +230,19 @@ public:
   template <class F>
   mesh_node& add_node_handler(F handler, std::string packet_name = {}) {
     detail::add_node_handler(*runtime_, detail::make_function_handler(std::move(handler), std::move(packet_name)));
+    return *this;
+  }
+
+  /// Stands around this node's handlers, behind those added before (M-53, M-54). A filter is made for each dispatch.
+  template <std::derived_from<message_filter> TFilter>
+  mesh_node& add_filter() {
+    return add_filter([] { return std::make_unique<TFilter>(); });
+  }
+  /// `make()` returns a `std::unique_ptr` to a filter. Called from many threads at once.
+  template <class F>
+    requires std::is_invocable_r_v<std::unique_ptr<message_filter>, F&>
+  mesh_node& add_filter(F make) {
+    detail::add_filter(*runtime_, std::move(make));
     return *this;
   }
 

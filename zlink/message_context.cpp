@@ -30,6 +30,8 @@ std::string_view message_context::source_rid() const noexcept {
 }
 
 std::string_view message_context::packet_name() const noexcept {
+  if (record_->extra && !record_->extra->packet_name.empty())
+    return record_->extra->packet_name;
   if (auto* encoded = record_->body.get<detail::encoded_value>())
     return encoded->packet_name();
   const auto* packet = record_->body.packet();

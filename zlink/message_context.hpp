@@ -24,6 +24,7 @@ public:
   std::string_view topic() const noexcept;
   /// The RID of the sending node for node-direct messages, else empty.
   std::string_view source_rid() const noexcept;
+  /// The name that the message was sent under and that chose its handler (M-29, M-31).
   std::string_view packet_name() const noexcept;
   /// The content type the message travelled with; a message from this node was not encoded and says so by an empty one.
   std::string_view content_type() const noexcept;

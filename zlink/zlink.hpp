@@ -6,6 +6,7 @@
 #include "zlink/codec.hpp"
 #include "zlink/context.hpp"
 #include "zlink/error.hpp"
+#include "zlink/filter.hpp"
 #include "zlink/host.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/location_store.hpp"

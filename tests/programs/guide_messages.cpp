@@ -80,6 +80,16 @@ private:
   int waiting_ = 0;
 };
 
+// Stands around the node's handlers.
+class doorkeeper final : public zlink::message_filter {
+public:
+  zlink::task<void> apply(const zlink::filter_context& context, zlink::filter_next& next) override {
+    if (context.message().metadata("offering").empty())
+      co_return; // a request ends in `rejected`
+    co_await next();
+  }
+};
+
 int main() {
   zlink::host host;
   auto& temple = host.add_mesh("temple");
@@ -87,6 +97,7 @@ int main() {
     .add_instance_spot_factory<oracle>("oracle", [](auto& factory) { factory.disable_relocation(); })
     .add_instance_spot_factory<priest>("priest", [](auto& factory) { factory.disable_relocation(); });
   temple.add_node_handler([](const node_health&, const zlink::message_context&) { return node_report{"well"}; });
+  temple.add_filter<doorkeeper>();
   host.start();
 
   // A task is under way as soon as you have it.
@@ -103,7 +114,7 @@ int main() {
   std::cout << zlink::sync_wait(std::move(asked)).text << '\n';
 
   // To exactly one node rather than to a Spot.
-  auto check = host.nodes().request_to_node("temple", temple.rid(), node_health{});
+  auto check = host.nodes().request_to_node("temple", temple.rid(), node_health{}).metadata("offering", "honey");
   auto report = zlink::sync_wait(check.submit<node_report>());
   std::cout << "the node is " << report.text << '\n';
 }

@@ -1,7 +1,8 @@
 #include "zlink/caf/behavior_call.hpp"
 
 #include "zlink/caf/face.hpp"
-#include "zlink/codec.hpp"
+#include "zlink/codec_error.hpp"
+#include "zlink/execution/decoding.hpp"
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/objects/handler_table.hpp"
 
@@ -50,8 +51,15 @@ struct invocation {
   }
 };
 
-/// A body from another node becomes a value of its registered type.
+/// A body from another node becomes a value of its registered type, or the CAF message that it was (D-13).
 void decode_by_name(record& r, const execution_object& object) {
+  try {
+    unpack_caf_message(r.body, object.domain().system);
+  } catch (const decode_error& what) {
+    throw undecodable_record{what.what()};
+  }
+  if (r.body.kind() != payload_kind::encoded)
+    return;
   const auto* type = find_packet(r.body.get<encoded_value>()->packet_name());
   if (type != nullptr)
     decoded_body(r, object, *type);

@@ -48,6 +48,10 @@ caf::message to_caf_message(payload body) {
     case payload_kind::error: return caf::make_message(to_caf_error(*body.get<error>()));
     case payload_kind::caf_message: return std::move(*body.get<caf::message>());
     case payload_kind::encoded: {
+      if (auto failed = caf_failure(body); failed && body.kind() == payload_kind::encoded)
+        return caf::make_message(to_caf_error(*failed));
+      if (auto* message = body.get<caf::message>()) // also an error, which arrives as it was sent (D-14)
+        return std::move(*message);
       auto& encoded = *body.get<encoded_value>();
       const auto* type = find_packet(encoded.packet_name());
       if (type == nullptr)

@@ -19,9 +19,10 @@ void put(std::byte*& to, const void* from, std::size_t size) noexcept {
 
 } // namespace
 
-encoded_value::encoded_value(std::string_view packet_name, std::string_view content_type, byte_view data)
+encoded_value::encoded_value(std::string_view packet_name, std::string_view content_type, byte_view data,
+                             std::shared_ptr<const decoding> by)
   : data_size_(data.size()), name_size_(static_cast<std::uint32_t>(packet_name.size())),
-    type_size_(static_cast<std::uint32_t>(content_type.size())) {
+    type_size_(static_cast<std::uint32_t>(content_type.size())), by_(std::move(by)) {
   block_ = static_cast<std::byte*>(whole_size() <= small ? small_blocks::take() : ::operator new(whole_size()));
   auto* to = block_;
   put(to, data.data(), data.size());

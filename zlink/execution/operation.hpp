@@ -111,8 +111,9 @@ error unexpected_reply(payload& body, const char* wanted);
 /// Decodes `body` into a constructed `into` of the packet type; an error if it is something else or undecodable.
 std::optional<error> decode_reply(payload& body, const packet_type& wanted, void* into) noexcept;
 
-/// A `caf::error` that a behaviour returned, as a ZLink caller sees it (D-14).
-std::optional<error> caf_failure(payload& body);
+/// A `caf::error` that a behaviour returned, as a ZLink caller sees it (D-14). A CAF message from another node is decoded
+/// for that, and stays so.
+std::optional<error> caf_failure(payload& body) noexcept;
 
 template <class T>
 class operation final : public operation_base {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -112,6 +113,8 @@ private:
   const value_ops* ops_ = nullptr;
   alignas(16) unsigned char place_[room];
 };
+
+static_assert(sizeof(encoded_value) <= payload::room, "what comes from other nodes needs no allocation of its own");
 
 template <class T>
 struct value_ops_for {

@@ -66,6 +66,7 @@ struct record_extra {
   message_metadata metadata;
   std::string channel;
   std::string topic;
+  std::string packet_name; ///< it travelled under, where its handler takes another type (M-29)
   std::string correlation; ///< as text, once somebody has asked for it
 };
 

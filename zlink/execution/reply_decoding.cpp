@@ -1,5 +1,6 @@
 // What a caller makes of a reply's body.
-#include "zlink/codec.hpp"
+#include "zlink/caf/message_codec.hpp"
+#include "zlink/execution/decoding.hpp"
 #include "zlink/execution/operation.hpp"
 
 #include <caf/error.hpp>
@@ -8,24 +9,33 @@ namespace zlink::detail {
 
 namespace {
 
-/// Replies between nodes use the built-in encodings unless the host added others; those are decoded on receipt.
-const codec_registry& built_in_codecs() {
-  static const auto* the_registry = new codec_registry;
-  return *the_registry;
-}
-
 error undecodable(const packet_type& wanted, const char* why) {
   return {error_kind::protocol_error, "packet \"" + std::string{wanted.name} + "\": " + why};
 }
 
 } // namespace
 
+const codec_registry& codecs_of(const encoded_value& value) noexcept {
+  static const auto* built_in = new codec_registry;
+  return value.by() ? value.by()->codecs : *built_in;
+}
+
+void unpack_caf_message(payload& body, caf::actor_system* system) {
+  const auto* encoded = body.get<encoded_value>();
+  if (encoded == nullptr || encoded->content_type() != caf_content_type)
+    return;
+  if (system == nullptr)
+    throw decode_error{"CAF message \"" + std::string{encoded->packet_name()} + "\": there is no actor system to decode it"};
+  auto content = decode_caf_message(*system, encoded->packet_name(), encoded->data());
+  body.emplace<caf::message>(std::move(content));
+}
+
 std::optional<error> decode_reply(payload& body, const packet_type& wanted, void* into) noexcept {
   try {
     if (auto* encoded = body.get<encoded_value>()) {
       if (encoded->packet_name() != wanted.name)
         return unexpected_reply(body, wanted.name.data());
-      built_in_codecs().decode(encoded->content_type(), wanted, encoded->data(), into);
+      codecs_of(*encoded).decode(encoded->content_type(), wanted, encoded->data(), into);
       return std::nullopt;
     }
     if (auto* dynamic = body.get<dynamic_value>(); dynamic != nullptr && &dynamic->type() == &wanted) {
@@ -47,12 +57,19 @@ std::optional<error> decode_reply(payload& body, const packet_type& wanted, void
   }
 }
 
-std::optional<error> caf_failure(payload& body) {
+std::optional<error> caf_failure(payload& body) noexcept {
+  try {
+    if (const auto* encoded = body.get<encoded_value>())
+      unpack_caf_message(body, encoded->by() ? encoded->by()->system : nullptr);
+  } catch (const std::exception& what) {
+    return error{error_kind::protocol_error, what.what()};
+  }
   auto* message = body.get<caf::message>();
   if (message == nullptr || !message->match_elements<caf::error>())
     return std::nullopt;
   const auto& what = message->get_as<caf::error>(0);
-  return error{error_kind::internal_failure, text_of(what), error::platform_code{"caf." + to_string(what.category()), what.code()}};
+  return error{error_kind::internal_failure, text_of(what),
+               error::platform_code{"caf." + to_string(what.category()), what.code()}};
 }
 
 } // namespace zlink::detail

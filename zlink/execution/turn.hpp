@@ -123,6 +123,15 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// What a handler has answered becomes the record's body; one that was put together elsewhere is it already.
+template <class R>
+void store_answer(record& r, R answer) {
+  if constexpr (std::is_same_v<R, payload>)
+    r.body = std::move(answer);
+  else
+    r.body.emplace<R>(std::move(answer));
+}
+
 /// Puts the exception in flight into the record: a fault of the application is internal_failure.
 void store_failure(record& r, std::exception_ptr what) noexcept;
 
@@ -157,7 +166,7 @@ void handler_run::end_with(task<R> ended) noexcept {
     if constexpr (std::is_void_v<R>)
       outcome.value();
     else if (record_ != nullptr)
-      record_->body.template emplace<R>(std::move(outcome).value());
+      store_answer<R>(*record_, std::move(outcome).value());
   } catch (...) {
     failure_ = std::current_exception();
     if (record_ != nullptr)
@@ -176,7 +185,7 @@ void handler_run::frame_ended(void* self) noexcept {
     if constexpr (std::is_void_v<R>)
       frame.promise().take();
     else if (run.record_ != nullptr)
-      run.record_->body.template emplace<R>(frame.promise().take());
+      store_answer<R>(*run.record_, frame.promise().take());
   } catch (...) {
     run.failure_ = std::current_exception();
     if (run.record_ != nullptr)

@@ -27,6 +27,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
     outside(domain), messages(*this), activations(*this), closings(*this), spots(*this) {
+  values->system = &system;
   domain.system = &system;
   domain.time = time;
   domain.infra = infra.get();
@@ -36,7 +37,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
   domain.codecs = &codecs;
   domain.operations = &operations;
   domain.hand_off = options.environment == nullptr;
-  waiting = std::make_unique<waiting_sends>(domain, [this](submission message) { messages.submit(std::move(message)); });
+  waiting = std::make_unique<waiting_sends>(domain);
   domain.waiting = waiting.get();
 }
 
@@ -92,6 +93,13 @@ std::variant<node_runtime*, error> host_runtime::node_for(const std::optional<st
   if (node == nullptr || !node->has_object_role())
     return error{error_kind::not_found, "this host has no mesh \"" + *mesh + "\" with an object role"};
   return node;
+}
+
+bool host_runtime::lists_entry_spot(std::string_view id) const {
+  return is_entry_spot_format(id) && std::ranges::any_of(nodes, [id](const auto& node) {
+    const auto& n = node->runtime();
+    return n.published_entry_id() == id || (n.peers_known && n.peers_known->find_entry_spot(id));
+  });
 }
 
 void host_runtime::require_configuring(const char* what) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/codec.hpp"
+#include "zlink/execution/decoding.hpp"
 #include "zlink/execution/domain.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/job_permits.hpp"
@@ -42,6 +43,8 @@ public:
   /// The node of a call that names no mesh: the only one with an object role; else why there is none (C-44).
   std::variant<node_runtime*, error> default_node();
   std::variant<node_runtime*, error> node_for(const std::optional<std::string>& mesh);
+  /// Discovery shows that Entry Spot now (M-156). Any thread.
+  bool lists_entry_spot(std::string_view id) const;
   void require_configuring(const char* what) const;
   bool configuring() const noexcept { return state.load() == host_state::preparing && !start_begun_; }
 
@@ -77,7 +80,8 @@ public:
   std::shared_ptr<const clock> time;
   std::shared_ptr<random_source> random;
   std::shared_ptr<execution_environment> environment;
-  codec_registry codecs;
+  const std::shared_ptr<decoding> values = std::make_shared<decoding>();
+  codec_registry& codecs = values->codecs;
   operation_limit operations;
   std::unique_ptr<infrastructure> infra;
   std::shared_ptr<serial_executor> dispatcher;

@@ -141,6 +141,11 @@ task<void> mesh_node::until_peers_ready(std::size_t count, std::stop_token cance
   return runtime_->links->until_ready(count, std::move(cancel));
 }
 
+void detail::add_filter(node_runtime& node, unique_function<std::unique_ptr<message_filter>()> make) {
+  node.require_configuring("filters");
+  node.handlers.add_filter(std::move(make));
+}
+
 void detail::add_node_handler(node_runtime& node, function_handler handler) {
   node.require_configuring("node handlers");
   node.handlers.add(std::move(handler));

@@ -60,6 +60,7 @@ void host_runtime::make_stores() {
     n.peers_known = std::make_unique<placement::directory>(*infra, *repository, n.mesh_name(), discovery);
     n.links = std::make_unique<mesh_links>(n, make_transport(n.mesh_name()));
     n.peers_known->add_listener([&n](const placement::directory::snapshot_ptr& known) { n.links->follow(known); });
+    n.peers_known->on_recovery([this] { messages.routes.cache.clear(); }); // what changed meanwhile nobody could tell (M-79)
     sweep->add_node(n.identity);
   }
 }

@@ -102,9 +102,10 @@ void call_start::launch(unique_function<void()> body) {
 }
 
 void call_start::launch(submission message, call_target target, std::string mesh) {
-  auto go = [&host = host_, target, mesh = std::move(mesh), forbidden = forbidden_](submission&& m) mutable {
+  message.forbid(forbidden_);
+  auto go = [&host = host_, target, mesh = std::move(mesh)](submission&& m) mutable {
     if (target == call_target::spot)
-      host.messages.submit(std::move(m), forbidden);
+      host.messages.submit(std::move(m));
     else
       host.messages.submit_to_node(std::move(m), std::move(mesh));
   };

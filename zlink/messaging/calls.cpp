@@ -25,7 +25,8 @@ message_call::message_call(host_runtime& host, call_target target, std::string a
 
 message_call::message_call(message_call&& other) noexcept
   : host_(other.host_), target_(other.target_), started_(other.started_), address_(std::move(other.address_)),
-    record_(std::exchange(other.record_, nullptr)), options_(std::move(other.options_)) {}
+    record_(std::exchange(other.record_, nullptr)), caller_(std::move(other.caller_)),
+    options_(std::move(other.options_)) {}
 
 message_call& message_call::operator=(message_call&& other) noexcept {
   if (this != &other) {
@@ -35,12 +36,15 @@ message_call& message_call::operator=(message_call&& other) noexcept {
     started_ = other.started_;
     address_ = std::move(other.address_);
     record_ = std::exchange(other.record_, nullptr);
+    caller_ = std::move(other.caller_);
     options_ = std::move(other.options_);
   }
   return *this;
 }
 
 message_call::~message_call() { drop(); }
+
+void message_call::made_by(counted_ptr<spot_object> caller) noexcept { caller_ = std::move(caller); }
 
 void message_call::drop() noexcept {
   if (record_ != nullptr)
@@ -90,11 +94,15 @@ void message_call::set_mesh(std::string name) {
 std::optional<error> message_call::find_mistake() const {
   if (started_)
     return error{error_kind::invalid_operation, "this call was started before; make a new one"};
+  if (caller_ && caller_->fenced())
+    return error{error_kind::unavailable, "spot \"" + caller_->id() + "\" has ended; nothing is sent in its name any more"};
   if (!options_)
     return std::nullopt;
   if (options_->twice != nullptr)
     return error{error_kind::invalid_operation, std::string{options_->twice} + " was set twice on one call"};
-  if (options_->intent && is_entry_spot_format(address_))
+  if (options_->intent && host_->lists_entry_spot(address_)) // a Spot that exists, of another kind (M-156)
+    return conflict(spot_kind::entry, {}, &*options_->intent, address_);
+  if (options_->intent && is_entry_spot_format(address_)) // an id that nobody may make up (C-55)
     return error{error_kind::invalid_operation, '"' + address_ + "\" has the form of an Entry Spot id, which only the layer issues"};
   if (target_ == call_target::spot && options_->mesh && !options_->intent)
     return error{error_kind::invalid_operation, "in_mesh needs instance_spot: it says where a missing spot may come to life"};

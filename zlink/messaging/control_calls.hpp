@@ -20,6 +20,7 @@ enum class control_command : std::uint16_t {
   create_spot = 1,
   close_spot = 2,
   answer = 3,
+  stale_route = 4, ///< told, not asked: what came by a route did not run, since the Spot is not there (M-82)
 };
 
 /// Used inside the infrastructure unit.

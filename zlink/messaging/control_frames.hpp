@@ -39,7 +39,14 @@ struct close_question {
   std::int64_t left_ms = 0;
 };
 
-/// To both; an error if `kind` is there.
+/// `stale_route`: whose route, and the fence that was sent.
+struct stale_route {
+  std::string id;
+  std::uint64_t object = 0;
+  std::uint64_t authority = 0;
+};
+
+/// To both questions; an error if `kind` is there.
 struct control_answer {
   std::optional<std::uint8_t> kind;
   std::string text;
@@ -55,6 +62,7 @@ ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, b
 ZLINK_PACKET(create_question, "zlink.control.create", id, type, reservation_high, reservation_low, generation, authority,
              version, source_rid, source_lifecycle, left_ms)
 ZLINK_PACKET(close_question, "zlink.control.close", id, generation, left_ms)
+ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority)
 ZLINK_PACKET(control_answer, "zlink.control.answer", kind, text, closed, state, generation, mesh_name, node_rid, reply)
 
 } // namespace zlink::detail

@@ -1,100 +1,128 @@
 // Messages that came by a link: to their Spot, their node, or back with the reason why not (M-63, M-64, X-86).
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/messaging/outbound.hpp"
 #include "zlink/messaging/wire.hpp"
 
 namespace zlink::detail {
 
-namespace {
-
-void refuse_target(record* r) {
-  refuse(r, error{error_kind::protocol_error, "this node does not serve that kind of target"});
+submission outbound::arrived(record* r, const message_header& header, node_runtime& node, const std::string& source) {
+  std::unique_ptr<instance_intent> intent;
+  if (header.instance_intent) {
+    intent = std::make_unique<instance_intent>();
+    if (header.activation) {
+      intent->type = std::string{header.activation->stable_type};
+      intent->mesh = std::string{header.activation->mesh};
+    }
+  }
+  const auto due = r->deadline != steady_time{} ? r->deadline : host_.time->now() + node.settings.request_timeout;
+  submission message{r, std::string{header.target_id}, std::move(intent), nullptr, due};
+  message.arrive({&node, &source, header.fence});
+  return message;
 }
 
-std::optional<instance_intent> intent_of(const message_header& header) {
-  if (!header.instance_intent)
-    return std::nullopt;
-  instance_intent intent;
-  if (header.activation && !header.activation->stable_type.empty())
-    intent.type = std::string{header.activation->stable_type};
-  if (header.activation && !header.activation->mesh.empty())
-    intent.mesh = std::string{header.activation->mesh};
-  return intent;
-}
-
-} // namespace
-
-void outbound::deliver(record* r, const message_header& header, node_runtime& node) {
+void outbound::deliver(record* r, const message_header& header, node_runtime& node, const std::string& source) {
   if (header.target == target_kind::spot)
-    accept_remote(r, std::string{header.target_id}, intent_of(header), header.fence.has_value(), node);
+    accept_remote(arrived(r, header, node, source));
   else if (header.target == target_kind::node)
     accept_for_node(r, header.target_id, node);
   else
-    refuse_target(r);
+    refuse_record(r, {error_kind::protocol_error, "this node does not serve that kind of target"});
 }
 
-unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node) {
+unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
+                                                const std::string& source) {
+  if (header.target == target_kind::spot) {
+    auto message = arrived(r, header, node, source);
+    message.take(); // whoever keeps the delivery keeps the record
+    return [this, r, message = std::move(message)]() mutable {
+      message.put_back(r);
+      accept_remote(std::move(message));
+    };
+  }
   if (header.target == target_kind::node && header.target_id == node.identity.node_rid)
     return [this, r, &node] { accept_for_node(r, node.identity.node_rid, node); };
-  std::string id{header.target_id};
   if (header.target == target_kind::node)
-    return [this, r, id = std::move(id), &node] { accept_for_node(r, id, node); };
-  if (header.target != target_kind::spot)
-    return [r] { refuse_target(r); };
-  return [this, r, id = std::move(id), intent = intent_of(header), fenced = header.fence.has_value(), &node]() mutable {
-    accept_remote(r, id, std::move(intent), fenced, node);
-  };
+    return [this, r, id = std::string{header.target_id}, &node] { accept_for_node(r, id, node); };
+  return [this, r] { refuse_record(r, {error_kind::protocol_error, "this node does not serve that kind of target"}); };
 }
 
 void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& node) {
   if (rid != node.identity.node_rid || node.settings.role == placement::object_role::client)
-    refuse(r, error{error_kind::not_found, "this node takes no node-direct messages"});
+    refuse_record(r, {error_kind::not_found, "this node takes no node-direct messages"});
   else if (auto why = host_.refuse_arrival())
-    refuse(r, std::move(*why));
+    refuse_record(r, std::move(*why));
   else
     node.handlers.accept(r);
 }
 
-void outbound::accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
-                             node_runtime& node) {
-  if (auto why = host_.refuse_arrival()) {
-    refuse(r, std::move(*why));
-    return;
-  }
-  std::optional<error> why;
-  const auto verdict = try_local(r, id, intent ? &*intent : nullptr, nullptr, why, true);
-  switch (verdict) {
-    case local_verdict::admitted: return;
-    case local_verdict::refused:
-      // The sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88).
-      if (fenced && why->kind() == error_kind::not_found
-          && host_.objects.deliver(id, r, true, true, [](spot_object&) { return true; }).verdict == admission::admitted)
-        return;
-      [[fallthrough]];
-    case local_verdict::same_gate:
-    case local_verdict::no_room: refuse(r, std::move(*why)); return;
-    case local_verdict::closing: {
-      submission held{r, id, std::make_unique<instance_intent>(std::move(*intent)), nullptr, r->deadline};
-      if (auto object = host_.objects.find(id); object && host_.closings.hold(*object, std::move(held)))
-        return;
-      if (held.peek() != nullptr)
-        retry_later(std::move(held));
+void outbound::accept_remote(submission message) {
+  for (;;) {
+    if (auto why = host_.refuse_arrival()) {
+      refuse_arrived(std::move(message), local_verdict::refused, std::move(why));
       return;
     }
-    case local_verdict::absent: break;
+    if (queue_behind(message)) // for a Spot that is on its way: what came before waits there
+      return;
+    std::optional<error> why;
+    const auto verdict = deliver_here(message, why);
+    switch (verdict) {
+      case local_verdict::admitted: return;
+      case local_verdict::no_room:
+      case local_verdict::same_gate:
+      case local_verdict::refused:
+      case local_verdict::stale: refuse_arrived(std::move(message), verdict, std::move(why)); return;
+      case local_verdict::closing:
+        if (hold_for_next(message))
+          return;
+        continue;
+      case local_verdict::absent: break;
+    }
+    const auto* intent = message.intent();
+    if (intent == nullptr) {
+      refuse_arrived(std::move(message), verdict, std::nullopt);
+      return;
+    }
+    auto& node = *message.arrived()->node;
+    const auto* factory = intent->type ? node.find_factory(spot_kind::instance, *intent->type) : nullptr;
+    if (factory == nullptr) {
+      refuse_arrived(std::move(message), verdict,
+                     error{error_kind::not_found, "this node does not register the instance spot type"});
+      return;
+    }
+    auto* r = message.take();
+    if (host_.activations.begin(node, *factory, message.id(), r, std::nullopt))
+      return;
+    message.put_back(r);
   }
-  if (!intent) {
-    // The sender's picture is outdated, or the Spot has ended: which of the two, its own next look tells (M-82).
-    refuse(r, error{fenced ? error_kind::unavailable : error_kind::not_found, "spot \"" + id + "\" is not here"});
-    return;
+}
+
+/// The message of another node, or of this one, does not run here. Who sent it by a route that leads nowhere is told, so
+/// that nothing else takes it (M-82).
+void outbound::refuse_arrived(submission message, local_verdict verdict, std::optional<error> why) {
+  const auto* from = message.arrived();
+  const bool fenced = from != nullptr && from->fence.has_value();
+  if (!why) {
+    // The sender's picture is outdated, or the Spot has ended: which of the two, its own next look tells.
+    why = fenced ? error{error_kind::unavailable, "spot \"" + message.id() + "\" is not here"} : missing_error(message.id());
   }
-  const auto* factory = intent->type ? node.find_factory(spot_kind::instance, *intent->type) : nullptr;
-  if (factory == nullptr) {
-    refuse(r, error{error_kind::not_found, "this node does not register the instance spot type"});
-    return;
-  }
-  host_.activations.begin(node, *factory, id, r, std::nullopt);
+  if (message.peek()->kind != record_kind::request && fenced && (verdict == local_verdict::absent || verdict == local_verdict::stale))
+    if (auto link = from->node->links->ready_link(*from->source_rid)) {
+      const stale_route told{message.id(), from->fence->object.value, from->fence->authority.value};
+      link->send_control(static_cast<std::uint16_t>(control_command::stale_route), encode(control_envelope{0, 0, encode(told)}));
+    }
+  if (from == nullptr)
+    message.fail(std::move(*why));
+  else
+    refuse_record(message.take(), std::move(*why));
+}
+
+/// What another node sent: a request is answered, a one-way message dropped and counted (M-142).
+void outbound::refuse_record(record* r, error why) {
+  if (r->kind != record_kind::request)
+    host_.domain.counters.drop(drop_reason::refused);
+  refuse(r, std::move(why));
 }
 
 bool outbound::try_to_node(record* r, const std::string& rid, std::string_view mesh_name) {

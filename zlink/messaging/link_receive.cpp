@@ -171,7 +171,7 @@ void link_session::on_reply_frame(const frame& f) {
   r->reply = route;
   switch (reply.kind) {
     case reply_kind::packet:
-      r->body.emplace<encoded_value>(reply.packet_name, reply.content_type, reply.payload);
+      r->body.emplace<encoded_value>(reply.packet_name, reply.content_type, reply.payload, options_.values);
       break;
     case reply_kind::error: r->body.emplace<error>(std::move(*reply.failure)); break;
     case reply_kind::cancelled: r->body.emplace<cancelled_t>(); break;

@@ -4,6 +4,7 @@
 #include "zlink/codec.hpp"
 #include "zlink/defaults.hpp"
 #include "zlink/execution/counted.hpp"
+#include "zlink/execution/decoding.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/lane.hpp"
 #include "zlink/execution/record.hpp"
@@ -67,6 +68,7 @@ struct link_options {
   std::shared_ptr<random_source> random;         ///< probe ids
   const codec_registry* codecs = nullptr;        ///< outlives the session
   caf::actor_system* system = nullptr;           ///< for CAF messages (D-13); null: they cannot be sent
+  std::shared_ptr<const decoding> values;        ///< with which callers decode replies; null: the built-in codecs
   std::shared_ptr<reply_table> replies;          ///< of the node
   std::uint64_t outbound_bytes = defaults::outbound_queue_bytes; ///< X-107
   std::uint32_t encoded_waiters = defaults::send_waiters;        ///< X-98

@@ -127,6 +127,7 @@ void mesh_links::begin(std::shared_ptr<link_connection> connection, std::optiona
   options.random = node_.host().random;
   options.codecs = &node_.host().codecs;
   options.system = &node_.host().system;
+  options.values = node_.host().values;
   options.replies = replies_;
   auto session = link_session::make(std::move(options));
   bool ending = false;
@@ -257,10 +258,10 @@ bool mesh_links::on_message(link_session& link, record* r, const message_header&
     r->source_rid = &inbound->source();
   if (inbound->may_deliver_now()) {
     r->permit = host.permits.get(); // given back when its handler starts, or never will
-    host.messages.deliver(r, header, node_);
+    host.messages.deliver(r, header, node_, inbound->source());
     return true;
   }
-  inbound->wait(r, host.messages.make_delivery(r, header, node_), wire_bytes);
+  inbound->wait(r, host.messages.make_delivery(r, header, node_, inbound->source()), wire_bytes);
   return false;
 }
 
@@ -268,6 +269,11 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
   control_envelope envelope;
   try {
     envelope = decode<control_envelope>(payload);
+    if (command == static_cast<std::uint16_t>(control_command::stale_route)) {
+      const auto told = decode<stale_route>(envelope.body);
+      node_.host().messages.route_failed(told.id, {{told.object}, {told.authority}});
+      return;
+    }
   } catch (const decode_error& what) {
     on_undecodable(link, what.what());
     return;

@@ -1,5 +1,8 @@
 #include "zlink/messaging/node_handlers.hpp"
 
+#include "zlink/messaging/filter_chain.hpp"
+#include "zlink/objects/handler_invoke.hpp"
+
 namespace zlink::detail {
 
 /// Serves one message after the other, each in its own turn and with nothing of the one before. As many run as CAF
@@ -19,7 +22,7 @@ public:
   dispatched dispatch(record* r) override {
     const bool request = r->kind == record_kind::request;
     if (auto* handler = table_.find(r->body, request)) {
-      auto* run = handler->invoke(*this, r);
+      auto* run = table_.run(*handler, *this, r);
       if (run != nullptr && run->now != handler_run::state::ended && run->now != handler_run::state::running)
         table_.suspended(*this);
       return {run};
@@ -71,6 +74,17 @@ function_handler* node_handlers::find(payload& body, bool replies) noexcept {
       replying = e.get();
   }
   return replying;
+}
+
+handler_run* node_handlers::run(function_handler& handler, execution_object& object, record* r) {
+  if (filters_.empty())
+    return handler.invoke(object, r);
+  std::vector<std::unique_ptr<message_filter>> made;
+  for (auto& make : filters_)
+    made.push_back(make());
+  return start_run<payload>(object, r, [&](handler_run& run) {
+    return filter_chain::run(std::make_unique<filter_chain>(std::move(made), handler, object, *r, run.context()));
+  });
 }
 
 void node_handlers::accept(record* r) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/execution/execution_object.hpp"
+#include "zlink/filter.hpp"
 #include "zlink/objects/handler_table.hpp"
 #include "zlink/unique_function.hpp"
 
@@ -21,6 +22,8 @@ struct function_handler {
   bool replies = false;
   /// Inside a turn. Null: ended, and for a request the record's body is the reply. Called from many turns at once.
   unique_function<handler_run*(execution_object& object, record* r)> invoke;
+  /// The same as part of a run that is under way: ends with the reply, and the record's body stays the message.
+  unique_function<task<payload>(execution_object& object, record* r, const message_context& context)> serve;
 };
 
 class node_handlers {
@@ -33,6 +36,9 @@ public:
 
   /// Before start. Throws `configuration_error` for a key that is there (M-50).
   void add(function_handler handler);
+  using filter_maker = unique_function<std::unique_ptr<message_filter>()>;
+  /// Before start. `make` is called for each dispatch, from many turns at once.
+  void add_filter(filter_maker make) { filters_.push_back(std::move(make)); }
   bool empty() const noexcept { return entries_.empty(); }
   const std::vector<std::unique_ptr<function_handler>>& entries() const noexcept { return entries_; }
 
@@ -43,6 +49,7 @@ private:
   class runner;
 
   function_handler* find(payload& body, bool replies) noexcept;
+  handler_run* run(function_handler& handler, execution_object& object, record* r);
   /// The front message for a runner that may start it, or null: the runner rests.
   record* next_for(runner& ready);
   /// The handler of `waiting` is suspended: another runner may take its place.
@@ -55,6 +62,7 @@ private:
   execution_domain& domain_;
   const std::string mesh_name_;
   std::vector<std::unique_ptr<function_handler>> entries_;
+  std::vector<filter_maker> filters_;
   std::mutex mutex_;
   std::deque<record*> waiting_;
   std::vector<runner*> resting_;
@@ -63,6 +71,27 @@ private:
 
 template <class R, class Make>
 handler_run* start_run(execution_object& object, record* r, Make make);
+
+/// The handler's answer as a body.
+template <class R, class F, class T>
+task<payload> answer_of(F& function, const T& served, const message_context& context) {
+  payload answer;
+  if constexpr (!task_value<std::invoke_result_t<F&, const T&, const message_context&>>::is_task) {
+    if constexpr (std::is_void_v<R>)
+      function(served, context);
+    else
+      answer.emplace<R>(function(served, context));
+  } else {
+    auto serving = function(served, context);
+    if constexpr (std::is_void_v<R>) {
+      co_await std::move(serving);
+    } else {
+      R value = co_await std::move(serving);
+      answer.emplace<R>(std::move(value));
+    }
+  }
+  co_return answer;
+}
 
 /// Makes an entry from `R f(const T&, const message_context&)`, R nothing, a packet, or a task of either.
 template <class F>
@@ -77,8 +106,14 @@ function_handler make_function_handler(F function, std::string packet_name) {
   static_assert(std::is_void_v<reply> || packet<reply>, "a handler returns nothing or a packet, or a task of either");
   const auto& type = packet_type_of<message_type>();
   function_handler made{&type, packet_name.empty() ? std::string{type.name} : std::move(packet_name),
-                        !std::is_void_v<reply>, {}};
-  made.invoke = [function = std::move(function)](execution_object& object, record* r) mutable -> handler_run* {
+                        !std::is_void_v<reply>, {}, {}};
+  auto kept = std::make_shared<F>(std::move(function));
+  made.serve = [kept](execution_object& object, record* r, const message_context& context) {
+    auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
+    return answer_of<reply>(*kept, served, context);
+  };
+  made.invoke = [kept](execution_object& object, record* r) -> handler_run* {
+    auto& function = *kept;
     auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
     if constexpr (task_value<typename shape::result>::is_task) {
       return start_run<reply>(object, r, [&](handler_run& run) { return function(served, run.context()); });

@@ -3,18 +3,14 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
-#include "zlink/placement/candidates.hpp"
 
 namespace zlink::detail {
-
-namespace {
 
 error missing_error(std::string_view id) {
   return {error_kind::not_found, "there is no spot \"" + std::string{id}
                                    + "\"; mark the call with instance_spot(type) if it may come to life"};
 }
 
-/// What an existing Spot of this kind and type has against a message with intent (C-63, C-90, M-156).
 std::optional<error> conflict(spot_kind kind, const std::string& type, const instance_intent* intent,
                               std::string_view id) {
   if (intent == nullptr)
@@ -28,19 +24,25 @@ std::optional<error> conflict(spot_kind kind, const std::string& type, const ins
                                             + (intent->type ? " of type \"" + *intent->type + '"' : std::string{})};
 }
 
-/// Passes the reply of a request on that went by a known route. One that says the route cannot be used any more ends it
-/// (M-79, M-82): the next call asks the store.
+namespace {
+
+/// Passes the reply of a request on that went to another node. One that says that it cannot be served there ends the
+/// route, or the choice of the node (M-79, M-82): the next call looks again.
 class route_watch final : public counted, public reply_receiver {
 public:
-  route_watch(route_cache& routes, std::string id, reply_route asked) noexcept
-    : routes_(routes), id_(std::move(id)), asked_(asked) {}
+  route_watch(outbound& owner, std::string id, std::optional<message_fence> route, std::string node_rid,
+              reply_route asked) noexcept
+    : owner_(owner), id_(std::move(id)), route_(route), node_rid_(std::move(node_rid)), asked_(asked) {}
   ~route_watch() override {
     if (asked_.receiver != nullptr)
       asked_.receiver->unref_receiver();
   }
   void receive_reply(record* reply) noexcept override {
-    if (const auto* failed = reply->body.get<error>(); failed != nullptr && failed->kind() == error_kind::unavailable)
-      routes_.erase(id_);
+    const auto* failed = reply->body.get<error>();
+    if (!route_)
+      owner_.placement_ended(id_, node_rid_);
+    else if (failed != nullptr && (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found))
+      owner_.route_failed(id_, *route_);
     reply->reply = std::exchange(asked_, reply_route{});
     send_reply(reply);
   }
@@ -48,29 +50,60 @@ public:
   void unref_receiver() noexcept override { unref(); }
 
 private:
-  route_cache& routes_;
+  outbound& owner_;
   std::string id_;
+  std::optional<message_fence> route_; ///< nothing: the message was to wake the Spot
+  std::string node_rid_;
   reply_route asked_;
 };
+
+/// What the sender believed about ownership against what is here. An incarnation that has replaced the known one at the
+/// same owner serves the message (C-57); ownership that has changed hands since, or a newer one than this node knows of,
+/// does not (M-63, S-46).
+bool fits(const message_fence& fence, const spot_object& object) noexcept {
+  const auto generation = object.generation();
+  if (!generation || fence.object < generation)
+    return true;
+  return fence.object == generation && fence.authority == object.authority();
+}
 
 } // namespace
 
 outbound::outbound(host_runtime& host) : routes(host, host.options.route_cache_max_age), host_(host) {}
 
+// -- here ---------------------------------------------------------------------------------------------------------------
+
 local_verdict outbound::try_local(record* r, std::string_view id, const instance_intent* intent, const gate* forbidden,
-                                  std::optional<error>& why, bool arrival) {
+                                  std::optional<error>& why) {
+  return judge_local(r, id, intent, forbidden, nullptr, false, why);
+}
+
+local_verdict outbound::judge_local(record* r, std::string_view id, const instance_intent* intent,
+                                    const gate* forbidden, const message_fence* fence, bool arrival,
+                                    std::optional<error>& why) {
   bool same_gate = false;
-  const auto delivery = host_.objects.deliver(id, r, intent != nullptr, arrival, [&](spot_object& object) {
+  bool stale = false;
+  bool expected = false; // the sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88)
+  const auto look_at = [&](spot_object& object) {
     same_gate = forbidden != nullptr && &object.home() == forbidden;
     why = conflict(object.factory().kind, object.factory().type, intent, id);
-    return !same_gate && !why;
-  });
+    stale = fence != nullptr && !fits(*fence, object);
+    expected = fence != nullptr && object.generation() && fence->object == object.generation();
+    return !same_gate && !why && !stale;
+  };
+  auto delivery = host_.objects.deliver(id, r, intent != nullptr, arrival, look_at);
+  if (delivery.found && delivery.verdict == admission::staging && expected)
+    delivery = host_.objects.deliver(id, r, true, arrival, look_at);
   if (!delivery.found)
     return local_verdict::absent;
-  if (same_gate)
+  if (same_gate) {
+    why = error{error_kind::invalid_operation, "the request would wait for the turn that makes it; use yield, or send"};
     return local_verdict::same_gate;
+  }
   if (why)
     return local_verdict::refused;
+  if (stale)
+    return local_verdict::stale;
   switch (delivery.verdict) {
     case admission::admitted: return local_verdict::admitted;
     case admission::no_room: return local_verdict::no_room;
@@ -84,297 +117,84 @@ local_verdict outbound::try_local(record* r, std::string_view id, const instance
   return local_verdict::refused;
 }
 
-bool outbound::is_resolving(std::string_view id) const noexcept {
-  if (resolving_.load(std::memory_order_acquire) == 0)
-    return false;
-  auto& part = shard_of(id);
-  std::lock_guard guard{part.mutex};
-  return part.waiting.contains(std::string{id});
-}
-
-bool outbound::queue_behind(submission& message) {
-  if (resolving_.load(std::memory_order_acquire) == 0)
-    return false;
-  auto& part = shard_of(message.id());
-  std::lock_guard guard{part.mutex};
-  const auto i = part.waiting.find(message.id());
-  if (i == part.waiting.end())
-    return false;
-  i->second.push_back(std::move(message));
-  return true;
-}
-
-void outbound::submit(submission message, const gate* forbidden) {
-  if (message.over()) {
-    message.fail({error_kind::deadline_exceeded, "its call has ended"});
-    return;
-  }
-  if (queue_behind(message))
-    return;
+local_verdict outbound::deliver_here(submission& message, std::optional<error>& why) {
+  const auto* from = message.arrived();
+  const auto* fence = from != nullptr && from->fence ? &*from->fence : nullptr;
   auto* r = message.take();
   admission_notice notice{*r};
-  std::optional<error> why;
-  const auto verdict = try_local(r, message.id(), message.intent(), forbidden, why);
-  if (verdict == local_verdict::admitted)
-    return;
-  notice.put_back(*r);
-  message.put_back(r);
-  switch (verdict) {
-    case local_verdict::admitted: break;
-    case local_verdict::same_gate:
-      message.fail({error_kind::invalid_operation, "the request would wait for the turn that makes it; use yield, or send"});
-      break;
-    case local_verdict::refused: message.fail(std::move(*why)); break;
-    case local_verdict::no_room:
-      if (auto object = host_.objects.find(message.id()))
-        host_.waiting->wait(*object, std::move(message));
-      else
-        begin_resolving(std::move(message));
-      break;
-    case local_verdict::closing:
-      if (auto object = host_.objects.find(message.id()); object && host_.closings.hold(*object, std::move(message)))
-        break;
-      if (message.peek() != nullptr) // the close ended in between
-        retry_later(std::move(message));
-      break;
-    case local_verdict::absent: {
-      const auto route = routes.cache.find(message.id(), host_.time->now());
-      if (route)
-        if (auto link = link_to(route->mesh_name, route->node_rid)) {
-          const auto intent = message.intent() == nullptr ? std::nullopt : std::optional{*message.intent()};
-          send_by_link(std::move(message), *link, &*route, intent ? &*intent : nullptr, nullptr);
-          break;
-        }
-      begin_resolving(std::move(message));
-      break;
-    }
+  const auto verdict =
+    judge_local(r, message.id(), message.intent(), message.forbidden(), fence, from != nullptr, why);
+  if (verdict != local_verdict::admitted) {
+    notice.put_back(*r);
+    message.put_back(r);
   }
+  return verdict;
 }
 
-void outbound::retry_later(submission message) {
-  host_.infra->post_after(std::chrono::milliseconds{1},
-                          [this, message = std::move(message)]() mutable { submit(std::move(message)); });
-}
-
-// -- resolving --------------------------------------------------------------------------------------------------------
-
-void outbound::begin_resolving(submission message) {
-  const std::string id = message.id();
-  {
-    auto& part = shard_of(id);
-    std::lock_guard guard{part.mutex};
-    auto [place, first] = part.waiting.try_emplace(id);
-    place->second.push_back(std::move(message));
-    if (!first)
-      return;
-    resolving_.fetch_add(1, std::memory_order_acq_rel);
-  }
-  host_.infra->post([this, id] { start_coroutine(resolve_all(id), [](result<void>) {}); });
-}
-
-std::deque<submission> outbound::take_waiting(const std::string& id) {
-  auto& part = shard_of(id);
-  std::lock_guard guard{part.mutex};
-  return std::exchange(part.waiting[id], {});
-}
-
-bool outbound::end_resolving(const std::string& id) {
-  auto& part = shard_of(id);
-  std::lock_guard guard{part.mutex};
-  const auto i = part.waiting.find(id);
-  if (!i->second.empty())
+/// False: the object has gone, and the message is still the caller's.
+bool outbound::wait_for_room(submission& message) {
+  const auto object = host_.objects.find(message.id());
+  if (!object)
     return false;
-  part.waiting.erase(i);
-  resolving_.fetch_sub(1, std::memory_order_acq_rel);
+  host_.waiting->wait(*object, std::move(message));
+  if (object->application_word().has(admission_word::sealed_bit)) // meanwhile: whoever sealed it may have come before
+    if (auto left = host_.waiting->take(*object); !left.empty())
+      hand_over(object->id(), std::move(left));
   return true;
 }
 
-task<void> outbound::resolve_all(std::string id) {
-  do {
-    auto resolving = routes.resolve(id);
-    auto found = co_await std::move(resolving);
-    auto placing = place_resolved(id, std::move(found), take_waiting(id));
-    co_await std::move(placing);
-  } while (!end_resolving(id));
+/// A Spot on its way out, and a message for the next one. False: look the id up again.
+bool outbound::hold_for_next(submission& message) {
+  const auto object = host_.objects.find(message.id());
+  if (!object || !object->application_word().has(admission_word::sealed_bit))
+    return false;
+  if (host_.closings.hold(*object, message))
+    return true;
+  if (host_.objects.find(message.id()).get() != object.get())
+    return false;
+  message.fail({error_kind::unavailable, "spot \"" + message.id() + "\" has just failed to come to life"}); // C-104
+  return true;
 }
 
-task<void> outbound::place_resolved(std::string id, resolution found, std::deque<submission> waiting) {
-  const auto* row = placement::row_in(found.seen);
-  for (auto& message : waiting) {
+void outbound::submit(submission message) {
+  for (;;) {
     if (message.over()) {
       message.fail({error_kind::deadline_exceeded, "its call has ended"});
-      continue;
+      return;
     }
-    if (row != nullptr && found.what != resolved::missing)
-      if (auto why = conflict(placement::spot_kind_of(row->kind), row->stable_type, message.intent(), id)) {
-        message.fail(std::move(*why));
-        continue;
-      }
-    switch (found.what) {
-      case resolved::missing: {
-        auto placing = place_missing(id, found, std::move(message));
-        co_await std::move(placing);
+    if (queue_behind(message))
+      return;
+    std::optional<error> why;
+    switch (deliver_here(message, why)) {
+      case local_verdict::admitted: return;
+      case local_verdict::stale:
+      case local_verdict::same_gate:
+      case local_verdict::refused: message.fail(why.value_or(missing_error(message.id()))); return;
+      case local_verdict::no_room:
+        if (wait_for_room(message))
+          return;
         break;
-      }
-      case resolved::creating:
-        if (message.intent() == nullptr)
-          message.fail(missing_error(id));
-        else
-          hold_for_creation(id, found, std::move(message));
+      case local_verdict::closing:
+        if (hold_for_next(message))
+          return;
         break;
-      case resolved::closing:
-        if (message.intent() == nullptr) {
-          message.fail(missing_error(id));
-          break;
-        }
-        [[fallthrough]];
-      case resolved::ready:
-      case resolved::entry: place_owned(found, std::move(message)); break;
-      case resolved::unavailable:
-        message.fail({error_kind::unavailable, "spot \"" + id + "\" cannot be used: " + found.why});
-        break;
-      case resolved::unknown: message.fail({error_kind::unavailable, "spot \"" + id + "\": " + found.why}); break;
+      case local_verdict::absent: send_known(std::move(message)); return;
     }
   }
 }
 
-void outbound::place_owned(const resolution& found, submission message) {
-  const auto& route = found.route;
-  auto* node = host_.find_node(route.mesh_name);
-  if (node != nullptr && node->rid() == route.node_rid) {
-    place_here(std::move(message));
-    return;
-  }
-  if (found.what == resolved::entry && message.intent() != nullptr) {
-    message.fail({error_kind::type_mismatch, '"' + message.id() + "\" is an entry spot, the call asks for an instance spot"});
-    return;
-  }
-  auto link = link_to(route.mesh_name, route.node_rid);
-  if (!link) {
-    message.fail({error_kind::unavailable, "no link to the owner of spot \"" + message.id() + '"'});
-    return;
-  }
-  if (found.what == resolved::ready)
-    routes.cache.put(message.id(), route, host_.time->now());
-  const auto intent = message.intent() == nullptr ? std::nullopt : std::optional{*message.intent()};
-  send_by_link(std::move(message), *link, found.what == resolved::entry ? nullptr : &route,
-               intent ? &*intent : nullptr, nullptr);
-}
+// -- elsewhere ------------------------------------------------------------------------------------------------------------
 
-/// The store says that the Spot lives here.
-void outbound::place_here(submission message) {
-  auto* r = message.take();
-  admission_notice notice{*r};
-  std::optional<error> why;
-  const auto verdict = try_local(r, message.id(), message.intent(), nullptr, why);
-  if (verdict == local_verdict::admitted)
-    return;
-  notice.put_back(*r);
-  message.put_back(r);
-  auto object = host_.objects.find(message.id());
-  if (verdict == local_verdict::no_room && object)
-    host_.waiting->wait(*object, std::move(message));
-  else if (verdict == local_verdict::closing && object && host_.closings.hold(*object, std::move(message)))
-    return;
-  else if (verdict == local_verdict::refused)
-    message.fail(std::move(*why));
-  else if (verdict == local_verdict::absent)
-    message.fail({error_kind::unavailable, "spot \"" + message.id() + "\" is owned by this host but not here"});
-  else if (message.peek() != nullptr)
-    retry_later(std::move(message));
-}
-
-void outbound::hold_for_creation(const std::string& id, const resolution& found, submission message) {
-  auto* node = host_.find_node(found.route.mesh_name);
-  if (node != nullptr && node->rid() == found.route.node_rid) {
-    place_here(std::move(message)); // it is being created here: its lane takes the message
-    return;
-  }
-  (void)id;
-  host_.infra->post_after(std::chrono::milliseconds{5},
-                          [this, message = std::move(message)]() mutable { submit(std::move(message)); });
-}
-
-// -- placing a missing Spot ---------------------------------------------------------------------------------------------
-
-task<void> outbound::place_missing(const std::string& id, const resolution& found, submission message) {
-  // An earlier message of this batch may have begun an activation here.
-  if (host_.objects.find(id)) {
-    place_here(std::move(message));
-    co_return;
-  }
-  if (message.intent() == nullptr) {
-    message.fail(missing_error(id));
-    co_return;
-  }
-  auto chosen = host_.node_for(message.intent()->mesh);
-  if (auto* why = std::get_if<error>(&chosen)) {
-    message.fail(std::move(*why));
-    co_return;
-  }
-  auto& node = *std::get<node_runtime*>(chosen);
-  auto choosing = choose_target(node, message.intent()->type);
-  auto target = co_await std::move(choosing);
-  if (!target) {
-    message.fail(target.error());
-    co_return;
-  }
-  if (target->descriptor->node.node_rid != node.rid()) {
-    auto link = link_to(node.mesh_name(), target->descriptor->node.node_rid);
-    instance_intent wanted{target->type, node.mesh_name()};
-    if (link)
-      send_by_link(std::move(message), *link, nullptr, &wanted, target->descriptor.get());
-    else
-      message.fail({error_kind::unavailable, "no link to the node chosen for spot \"" + id + '"'});
-    co_return;
-  }
-  if (host_.objects.find(id)) { // while the choice was made
-    place_here(std::move(message));
-    co_return;
-  }
-  const auto* factory = node.find_factory(spot_kind::instance, target->type);
-  auto* r = message.take();
-  admission_notice notice{*r};
-  host_.activations.begin(node, *factory, id, r, found.seen);
-}
-
-task<result<outbound::chosen_target>> outbound::choose_target(node_runtime& node, std::optional<std::string> type) {
-  for (bool fresh = false;; fresh = true) {
-    const auto snapshot = node.peers_known->snapshot();
-    auto choice = choose_among(*snapshot, node, type);
-    if (choice || fresh)
-      co_return choice;
-    auto refreshing = node.peers_known->refresh(); // nobody fits by what was known: look again before saying so
-    co_await std::move(refreshing);
-  }
-}
-
-result<outbound::chosen_target> outbound::choose_among(const placement::directory_snapshot& snapshot,
-                                                       node_runtime& node, const std::optional<std::string>& type) {
-  const auto all = snapshot.candidates(host_.time->now());
-  chosen_target target;
-  if (type) {
-    target.type = *type;
-  } else {
-    auto inferred = placement::infer_instance_type(all, node.mesh_name());
-    if (const auto* kind = std::get_if<error_kind>(&inferred)) {
-      if (*kind == error_kind::invalid_operation)
-        return error{*kind, "mesh \"" + node.mesh_name() + "\" offers several instance spot types; name one: instance_spot(type)"};
-      return error{*kind, "mesh \"" + node.mesh_name() + "\" offers no instance spot type"};
+/// By a route that is known, else behind a look into the store.
+void outbound::send_known(submission message) {
+  if (const auto route = routes.cache.find(message.id(), host_.time->now()))
+    if (auto link = link_to(route->mesh_name, route->node_rid)) {
+      const auto intent = message.intent() == nullptr ? std::nullopt : std::optional{*message.intent()};
+      send_by_link(std::move(message), *link, &*route, intent ? &*intent : nullptr, nullptr);
+      return;
     }
-    target.type = std::get<std::string>(inferred);
-  }
-  placement::placement_wish wish{node.mesh_name(), placement::object_kind::instance_spot, target.type,
-                                 placement::slots_of(placement::object_kind::instance_spot, target.type), {}};
-  auto choice = placement::choose_node(all, wish, *host_.random);
-  if (const auto* none = std::get_if<placement::no_candidate>(&choice))
-    return error{none->kind(), "instance spot type \"" + target.type + "\": " + placement::to_string(none->cause)};
-  const auto* chosen = std::get<const placement::descriptor_record*>(choice);
-  target.descriptor = snapshot.find(chosen->node.node_rid)->descriptor;
-  return target;
+  begin_resolving(std::move(message));
 }
-
-// -- links ----------------------------------------------------------------------------------------------------------------
 
 counted_ptr<link_session> outbound::link_to(std::string_view mesh_name, std::string_view rid) {
   auto* node = host_.find_node(mesh_name);
@@ -386,8 +206,6 @@ void outbound::send_by_link(submission message, link_session& link, const object
   const std::string id = message.id();
   const auto due = message.room_due();
   auto* r = message.take();
-  if (route != nullptr && r->kind == record_kind::request && !r->from_link)
-    r->reply = {new route_watch{routes.cache, id, r->reply}, 0};
   message_header header;
   header.target = target_kind::spot;
   header.target_id = id;
@@ -408,7 +226,33 @@ void outbound::send_by_link(submission message, link_session& link, const object
       }
     }
   }
+  if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))
+    r->reply = {new route_watch{*this, id, header.fence, link.peer().rid, r->reply}, 0};
   link.send(r, header, due);
+}
+
+void outbound::route_failed(const std::string& id, const message_fence& fence) {
+  const auto known = routes.cache.find(id, host_.time->now());
+  if (!known || known->object != fence.object || known->authority != fence.authority)
+    return;
+  routes.cache.erase(id, fence.object, fence.authority);
+  // Other messages may be on their way there, and one of them may wake the Spot: if it is missing, the next go there too.
+  host_.infra->post([this, id, mesh = known->mesh_name, rid = known->node_rid] {
+    const auto* node = host_.find_node(mesh);
+    const auto live = node == nullptr ? std::nullopt : node->peers_known->find(rid);
+    if (live)
+      note_placement(id, {mesh, {}, rid, live->descriptor->node.lifecycle, {}});
+  });
+}
+
+void outbound::note_placement(const std::string& id, placements::target where) {
+  const auto now = host_.time->now();
+  where.until = now + 3 * host_.find_node(where.mesh)->settings.send_timeout;
+  placed_.put(id, std::move(where), now);
+}
+
+void outbound::placement_ended(const std::string& id, const std::string& node_rid) {
+  host_.infra->post([this, id, node_rid] { placed_.forget(id, node_rid); });
 }
 
 } // namespace zlink::detail

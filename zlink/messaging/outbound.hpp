@@ -3,6 +3,7 @@
 #pragma once
 
 #include "zlink/execution/gate.hpp"
+#include "zlink/messaging/placements.hpp"
 #include "zlink/messaging/resolver.hpp"
 #include "zlink/messaging/submission.hpp"
 #include "zlink/placement/directory.hpp"
@@ -14,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
+#include <vector>
 
 namespace zlink::detail {
 
@@ -29,6 +32,7 @@ enum class local_verdict : std::uint8_t {
   no_room,   ///< here, wait
   same_gate, ///< refused: the caller holds the gate it would wait for (X-48)
   refused,   ///< refused, see the error
+  stale,     ///< refused: the sender's picture of ownership is outdated, or this node's is (M-63)
   closing,   ///< here until its close is over; the message has Instance intent (C-117)
 };
 
@@ -41,21 +45,31 @@ public:
   /// One step, any thread. `r` is the object's if `admitted`, else still the caller's. `forbidden`: the caller's gate for a
   /// request that keeps the turn, or null.
   local_verdict try_local(record* r, std::string_view id, const instance_intent* intent, const gate* forbidden,
-                          std::optional<error>& why, bool arrival = false);
+                          std::optional<error>& why);
   /// Others of that id wait to be resolved: queue behind them.
   bool is_resolving(std::string_view id) const noexcept;
-  /// Takes the message on its way, whatever that is. Any thread.
-  void submit(submission message, const gate* forbidden = nullptr);
-  /// What to do with a message from a link once it has a permit (M-63). Any thread.
-  void deliver(record* r, const message_header& header, node_runtime& node);
+  /// Takes the message of this node on its way, whatever that is. Any thread.
+  void submit(submission message);
+  /// Messages for the next incarnation of a Spot that is gone, in order and before all that come after them (C-117). They
+  /// are looked up again in the infrastructure unit.
+  void hand_over(const std::string& id, std::vector<submission> messages);
+  /// What to do with a message from a link once it has a permit (M-63). `source`: the sender's RID, which stays as long as
+  /// the host. Any thread.
+  void deliver(record* r, const message_header& header, node_runtime& node, const std::string& source);
   /// The same for later, when `header` is gone.
-  unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node);
+  unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node,
+                                        const std::string& source);
   /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
   bool try_to_node(record* r, const std::string& rid, std::string_view mesh_name);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
   /// Over the ready link, or the end of the message. Any thread.
   void send_to_ready_node(submission message, node_runtime& from);
+
+  /// What was sent by that route did not run there (M-82). Any thread.
+  void route_failed(const std::string& id, const message_fence& fence);
+  /// A request that was to wake the Spot at that node has its end: from now on the store tells. Any thread.
+  void placement_ended(const std::string& id, const std::string& node_rid);
 
   resolver routes;
 
@@ -67,36 +81,69 @@ private:
   static constexpr std::size_t shards = 16;
   shard& shard_of(std::string_view id) const noexcept { return shards_[std::hash<std::string_view>{}(id) % shards]; }
 
+  // Here (outbound.cpp).
+  local_verdict judge_local(record* r, std::string_view id, const instance_intent* intent, const gate* forbidden,
+                            const message_fence* fence, bool arrival, std::optional<error>& why);
+  /// Appends it or tells why not; not admitted: the message is whole again.
+  local_verdict deliver_here(submission& message, std::optional<error>& why);
+  bool wait_for_room(submission& message);
+  bool hold_for_next(submission& message);
+  void send_known(submission message);
+  void send_by_link(submission message, link_session& link, const object_route* route, const instance_intent* intent,
+                    const placement::descriptor_record* target);
+  counted_ptr<link_session> link_to(std::string_view mesh_name, std::string_view rid);
+
+  // The line of an id that is being resolved (resolving.cpp).
   /// False: nobody resolves this id, and the message is still the caller's.
   bool queue_behind(submission& message);
   void begin_resolving(submission message);
+  void look_up(const std::string& id);
   task<void> resolve_all(std::string id);
   std::deque<submission> take_waiting(const std::string& id);
-  /// True if more arrived meanwhile.
+  void put_back(const std::string& id, std::deque<submission> kept);
+  /// True if nobody came meanwhile.
   bool end_resolving(const std::string& id);
-  task<void> place_resolved(std::string id, resolution found, std::deque<submission> waiting);
-  void place_owned(const resolution& found, submission message);
-  void place_here(submission message);
-  void hold_for_creation(const std::string& id, const resolution& found, submission message);
+  task<void> place_resolved(const std::string& id, const resolution& found, std::deque<submission> waiting,
+                            std::deque<submission>& kept);
+  void place_here(submission message, std::deque<submission>& kept);
+  void place_owned(const resolution& found, submission message, std::deque<submission>& kept);
+  void place_creating(const resolution& found, submission message, std::deque<submission>& kept);
+  void keep(submission message, std::deque<submission>& kept);
+
+  // A missing Spot (placing.cpp).
   struct chosen_target {
+    std::string mesh;
     std::string type;
     std::shared_ptr<const placement::descriptor_record> descriptor;
   };
-  task<void> place_missing(const std::string& id, const resolution& found, submission message);
-  task<result<chosen_target>> choose_target(node_runtime& node, std::optional<std::string> type);
+  task<void> place_missing(const std::string& id, const resolution& found, submission message,
+                           std::deque<submission>& kept);
+  void note_placement(const std::string& id, placements::target where);
+  std::variant<node_runtime*, error> node_of(const submission& message);
+  task<result<chosen_target>> choose_target(const std::string& id, node_runtime& node, std::optional<std::string> type);
+  std::optional<chosen_target> chosen_before(const std::string& id);
   result<chosen_target> choose_among(const placement::directory_snapshot& snapshot, node_runtime& node,
                                      const std::optional<std::string>& type);
-  void retry_later(submission message);
-  void send_by_link(submission message, link_session& link, const object_route* route, const instance_intent* intent,
-                    const placement::descriptor_record* target);
+  void begin_here(const std::string& id, const resolution& found, node_runtime& node, const std::string& type,
+                  submission message, std::deque<submission>& kept);
+
+  // From other nodes (inbound.cpp).
+  submission arrived(record* r, const message_header& header, node_runtime& node, const std::string& source);
   void accept_for_node(record* r, std::string_view rid, node_runtime& node);
-  void accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
-                     node_runtime& node);
-  counted_ptr<link_session> link_to(std::string_view mesh_name, std::string_view rid);
+  void accept_remote(submission message);
+  void refuse_record(record* r, error why);
+  void refuse_arrived(submission message, local_verdict verdict, std::optional<error> why);
 
   host_runtime& host_;
+  placements placed_; ///< infrastructure unit only
   mutable std::array<shard, shards> shards_;
   std::atomic<std::size_t> resolving_{0};
 };
+
+/// Of an id that nobody owns, to a message without intent.
+error missing_error(std::string_view id);
+/// What an existing Spot of this kind and type has against a message with intent (C-63, C-90, M-156).
+std::optional<error> conflict(spot_kind kind, const std::string& type, const instance_intent* intent,
+                              std::string_view id);
 
 } // namespace zlink::detail

@@ -28,10 +28,25 @@ void route_cache::put(std::string_view id, object_route route, steady_time now) 
   part.routes.insert_or_assign(std::string{id}, std::move(route));
 }
 
-void route_cache::erase(std::string_view id) noexcept {
+void route_cache::erase(std::string_view id, object_generation object, authority_generation authority) noexcept {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  part.routes.erase(std::string{id});
+  const auto i = part.routes.find(std::string{id});
+  if (i != part.routes.end() && i->second.object == object && i->second.authority == authority)
+    part.routes.erase(i);
+}
+
+void route_cache::row_seen(std::string_view id, const placement::row_record* row) noexcept {
+  auto& part = shard_of(id);
+  std::lock_guard guard{part.mutex};
+  const auto i = part.routes.find(std::string{id});
+  if (i == part.routes.end())
+    return;
+  const auto& known = i->second;
+  const bool newer = row == nullptr || row->generation > known.object
+                     || (row->generation == known.object && (row->authority > known.authority || row->closing));
+  if (newer)
+    part.routes.erase(i);
 }
 
 void route_cache::clear() noexcept {
@@ -52,6 +67,7 @@ task<resolution> resolver::resolve(std::string id) {
   }
   if (const auto* claim = placement::claim_in(*seen))
     co_return judge_entry(*claim, id);
+  cache.row_seen(id, placement::row_in(*seen));
   if (placement::row_in(*seen) == nullptr) {
     resolution none;
     none.what = resolved::missing;

@@ -49,7 +49,10 @@ public:
   explicit route_cache(std::chrono::milliseconds max_age) noexcept : max_age_(max_age) {}
   std::optional<object_route> find(std::string_view id, steady_time now);
   void put(std::string_view id, object_route route, steady_time now);
-  void erase(std::string_view id) noexcept;
+  /// Forgets the route that was found to lead nowhere, not one that was learned since (M-82, M-85).
+  void erase(std::string_view id, object_generation object, authority_generation authority) noexcept;
+  /// The store shows `row` under the id now, or nothing: an older route is forgotten (M-79).
+  void row_seen(std::string_view id, const placement::row_record* row) noexcept;
   /// Store recovery and lease invalidation empty it (M-79).
   void clear() noexcept;
 

@@ -3,6 +3,7 @@
 
 #include "zlink/execution/operation.hpp"
 #include "zlink/execution/record.hpp"
+#include "zlink/messaging/wire.hpp"
 
 #include <memory>
 #include <optional>
@@ -11,10 +12,20 @@
 
 namespace zlink::detail {
 
+class gate;
+class node_runtime;
+
 /// "Prepare an Instance Spot if the id is missing" (M-58).
 struct instance_intent {
   std::optional<std::string> type;
   std::optional<std::string> mesh;
+};
+
+/// What is known about a message that another node sent.
+struct arrival {
+  node_runtime* node = nullptr; ///< it came to
+  const std::string* source_rid = nullptr;
+  std::optional<message_fence> fence; ///< what its sender believed about ownership (M-63)
 };
 
 /// Owns its record. A request's reply route leads to its operation; so does a one-way message's once it has to wait:
@@ -27,13 +38,17 @@ public:
       room_due_(room_due) {}
   submission(submission&& other) noexcept
     : record_(std::exchange(other.record_, nullptr)), id_(std::move(other.id_)), intent_(std::move(other.intent_)),
-      operation_(std::move(other.operation_)), room_due_(other.room_due_) {}
+      operation_(std::move(other.operation_)), arrived_(other.arrived_), forbidden_(other.forbidden_),
+      room_due_(other.room_due_), looked_again_(other.looked_again_) {}
   submission& operator=(submission&& other) noexcept {
     std::swap(record_, other.record_);
     std::swap(id_, other.id_);
     std::swap(intent_, other.intent_);
     std::swap(operation_, other.operation_);
-    room_due_ = other.room_due_;
+    std::swap(arrived_, other.arrived_);
+    std::swap(forbidden_, other.forbidden_);
+    std::swap(room_due_, other.room_due_);
+    std::swap(looked_again_, other.looked_again_);
     return *this;
   }
   ~submission() {
@@ -48,10 +63,18 @@ public:
   /// The caller has its outcome already: the message must not be submitted any more.
   bool over() const noexcept { return operation_ && operation_->done(); }
   record* peek() const noexcept { return record_; }
+  /// Null for a message of this node.
+  const arrival* arrived() const noexcept { return arrived_.node == nullptr ? nullptr : &arrived_; }
+  void arrive(const arrival& from) noexcept { arrived_ = from; }
+  /// The gate that its caller holds while it waits, or null.
+  const gate* forbidden() const noexcept { return forbidden_; }
+  void forbid(const gate* held) noexcept { forbidden_ = held; }
+  /// True once: what the store said did not hold any more, so it is asked again.
+  bool may_look_again() noexcept { return !std::exchange(looked_again_, true); }
 
   /// Ends it with an error.
   void fail(error what) noexcept { refuse(std::exchange(record_, nullptr), std::move(what)); }
-  /// The record, about to be admitted; `admitted()` follows for a one-way message.
+  /// The record, about to be admitted.
   record* take() noexcept { return std::exchange(record_, nullptr); }
   void put_back(record* r) noexcept { record_ = r; }
 
@@ -60,7 +83,10 @@ private:
   std::string id_;
   std::unique_ptr<instance_intent> intent_;
   counted_ptr<operation_base> operation_;
+  arrival arrived_;
+  const gate* forbidden_ = nullptr;
   steady_time room_due_;
+  bool looked_again_ = false;
 };
 
 /// The notice that a one-way message's call waits for: taken off before the record is admitted, sent afterwards.

@@ -16,8 +16,7 @@ public:
   submission message;
 };
 
-waiting_sends::waiting_sends(execution_domain& domain, unique_function<void(submission)> resubmit)
-  : domain_(domain), resubmit_(std::move(resubmit)) {}
+waiting_sends::waiting_sends(execution_domain& domain) noexcept : domain_(domain) {}
 
 waiting_sends::~waiting_sends() {
   std::lock_guard guard{mutex_};
@@ -77,24 +76,25 @@ void waiting_sends::room_in(execution_object& object) noexcept {
     });
 }
 
-void waiting_sends::sealed(execution_object& object) {
+std::vector<submission> waiting_sends::take(execution_object& object) {
+  std::vector<submission> messages;
   line gone;
   {
     std::lock_guard guard{mutex_};
     const auto i = lines_.find(&object);
     if (i == lines_.end())
-      return;
+      return messages;
     gone = std::move(i->second);
     lines_.erase(i);
     object.application_word().clear(admission_word::waiters_bit);
   }
+  for (auto& e : gone)
+    messages.push_back(std::move(e->message));
   domain_.infra->post([this, gone = std::move(gone)] {
-    for (auto& e : gone) {
+    for (auto& e : gone)
       domain_.infra->unschedule(*e);
-      if (!e->message.over())
-        resubmit_(std::move(e->message));
-    }
   });
+  return messages;
 }
 
 void waiting_sends::expire(entry& late) noexcept {

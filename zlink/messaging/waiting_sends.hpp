@@ -16,8 +16,7 @@ namespace zlink::detail {
 
 class waiting_sends final : public waiting_room {
 public:
-  /// `resubmit` gets messages whose object sealed itself while they waited; runs on any thread.
-  waiting_sends(execution_domain& domain, unique_function<void(submission)> resubmit);
+  explicit waiting_sends(execution_domain& domain) noexcept;
   ~waiting_sends();
   waiting_sends(const waiting_sends&) = delete;
   waiting_sends& operator=(const waiting_sends&) = delete;
@@ -25,8 +24,8 @@ public:
   /// Waits for room in `object`, behind those that wait already.
   void wait(execution_object& object, submission waiting);
   void room_in(execution_object& object) noexcept override;
-  /// The object takes nothing any more: its waiters look for their target again.
-  void sealed(execution_object& object);
+  /// The object takes nothing any more: those that wait for it, in order. Whoever has sealed it takes them.
+  std::vector<submission> take(execution_object& object);
   std::size_t size() const noexcept;
 
 private:
@@ -37,7 +36,6 @@ private:
   void expire(entry& late) noexcept;
 
   execution_domain& domain_;
-  unique_function<void(submission)> resubmit_;
   mutable std::mutex mutex_;
   std::unordered_map<execution_object*, line> lines_;
 };

@@ -66,18 +66,15 @@ counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_
                                   std::move(id));
 }
 
-void activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+bool activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
                        std::optional<placement::observed_object> seen) {
   auto object = make_object(node, factory, id);
-  if (!host_.objects.insert(object, first)) {
-    // Somebody was faster: the message belongs behind those of the other object.
-    host_.messages.submit(submission{first, id, std::make_unique<instance_intent>(instance_intent{factory.type, {}}),
-                                     nullptr, host_.time->now() + node.settings.request_timeout});
-    return;
-  }
+  if (!host_.objects.insert(object, first))
+    return false;
   host_.infra->post([this, object, &node, first, seen = std::move(seen)]() mutable {
     start_coroutine(run(std::move(object), &node, first, std::move(seen)), [](result<void>) {});
   });
+  return true;
 }
 
 task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, record* first,
@@ -300,13 +297,14 @@ void activation::open(spot_object& object) {
 
 void activation::discard(spot_object& object, error why) {
   object.application_word().set(admission_word::sealed_bit);
-  host_.waiting->sealed(object);
+  for (auto& message : host_.waiting->take(object))
+    message.fail(why);
   object.submit_step(std::make_unique<turn_step>([this, why = std::move(why)](execution_object& target) {
     auto& spot = static_cast<spot_object&>(target);
+    host_.objects.erase(spot); // before anybody learns of the failure, and calls again
     spot.refuse_waiting(why);
     spot.home().fail_operations(spot, why);
     spot.dispose();
-    host_.objects.erase(spot);
   }));
 }
 

@@ -21,9 +21,9 @@ public:
   activation(const activation&) = delete;
   activation& operator=(const activation&) = delete;
 
-  /// `first` becomes record 1 of a new Spot on this node. If the id came to be here meanwhile, it goes to that object.
-  /// `seen`: what the store showed just now, if it was read. Any thread.
-  void begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+  /// `first` becomes record 1 of a new Spot on this node. False: the id came to be here meanwhile, and `first` is still the
+  /// caller's. `seen`: what the store showed just now, if it was read. Any thread.
+  bool begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
              std::optional<placement::observed_object> seen);
 
   /// A staging object, not yet in the table.

@@ -19,6 +19,7 @@ struct closing::state {
   counted_ptr<operation<void>> quiet;
   // Under the mutex of `closing`:
   bool sealed = false;
+  bool replaced = false; ///< the next incarnation is in the table: nothing is held any more
   std::vector<counted_ptr<operation<bool>>> at_seal;
   std::vector<counted_ptr<operation<bool>>> at_end;
   std::vector<submission> held;
@@ -83,13 +84,33 @@ void closing::quiet(spot_object& object) noexcept {
     closing->quiet->set(result<void>{});
 }
 
-bool closing::hold(spot_object& object, submission message) {
-  std::lock_guard guard{mutex_};
-  const auto i = closing_.find(&object);
-  if (i == closing_.end())
-    return false;
-  i->second->held.push_back(std::move(message));
+bool closing::hold(spot_object& object, submission& message) {
+  std::vector<submission> unmarked;
+  {
+    std::lock_guard guard{mutex_};
+    const auto i = closing_.find(&object);
+    if (i == closing_.end() || i->second->replaced)
+      return false;
+    unmarked = gather(*i->second); // those that waited for room came before this one
+    i->second->held.push_back(std::move(message));
+  }
+  refuse_unmarked(std::move(unmarked));
   return true;
+}
+
+/// What waited for room when the lane was sealed: messages with intent are held, the others are returned. Under the mutex.
+std::vector<submission> closing::gather(state& closing) {
+  std::vector<submission> unmarked;
+  for (auto& message : host_.waiting->take(*closing.object))
+    (message.intent() != nullptr ? closing.held : unmarked).push_back(std::move(message));
+  return unmarked;
+}
+
+void closing::refuse_unmarked(std::vector<submission> messages) {
+  const bool draining = host_.state.load() == host_state::draining;
+  for (auto& message : messages)
+    message.fail(draining ? error{error_kind::shutting_down, "the host is shutting down"}
+                          : error{error_kind::not_found, "spot \"" + message.id() + "\" has closed"});
 }
 
 task<void> closing::run(std::shared_ptr<state> closing) {
@@ -139,7 +160,12 @@ task<bool> closing::decide(std::shared_ptr<state> closing) {
       co_return false;
   }
   object.application_word().set(admission_word::sealed_bit); // nothing is admitted any more, ticks included
-  host_.waiting->sealed(object);
+  std::vector<submission> unmarked;
+  {
+    std::lock_guard guard{mutex_};
+    unmarked = gather(*closing);
+  }
+  refuse_unmarked(std::move(unmarked));
   co_return true;
 }
 
@@ -249,17 +275,15 @@ task<void> closing::release(std::shared_ptr<state> closing) {
     auto removing = remove_row(object.id(), kind_of(object), object.generation());
     co_await std::move(removing);
   }
-  std::vector<submission> held;
   std::vector<counted_ptr<operation<bool>>> told;
   {
     std::lock_guard guard{mutex_};
-    held = std::move(closing->held);
+    if (!closing->held.empty()) // in line before the id is free, so that nothing overtakes them
+      host_.messages.hand_over(object.id(), std::move(closing->held));
     told = std::move(closing->at_end);
     host_.objects.erase(object);
     closing_.erase(&object);
   }
-  for (auto& message : held)
-    host_.messages.submit(std::move(message));
   for (auto& waiter : told)
     waiter->set(result<bool>{true});
 }
@@ -302,6 +326,7 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
       fresh->submit_unchecked(r, true);
     }
     closing->held.clear();
+    closing->replaced = true;
     host_.objects.replace(old, fresh);
   }
   auto building = host_.activations.build(*fresh, node, std::nullopt);

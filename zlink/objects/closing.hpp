@@ -28,8 +28,9 @@ public:
   task<bool> close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline, bool from_own_turn);
   /// The object has become quiet while it was closing, or was looked at for eviction.
   void quiet(spot_object& object) noexcept;
-  /// A message with intent for an object that is closing: runs on the next incarnation (C-117). False: not closing.
-  bool hold(spot_object& object, submission message);
+  /// A message with intent for an object that is sealed: runs on the next incarnation, in the order of arrival (C-117).
+  /// False: the close is over, or there is none, and the message is still the caller's.
+  bool hold(spot_object& object, submission& message);
   /// One bounded sweep for idle Instance Spots (C-108); inside the infrastructure unit.
   void sweep_idle();
   /// The host lost the token that this object is bound to: gone without OnClosing (S-44).
@@ -42,6 +43,8 @@ public:
 private:
   struct state;
   std::shared_ptr<state> find(spot_object& object) const;
+  std::vector<submission> gather(state& closing);
+  void refuse_unmarked(std::vector<submission> messages);
   bool holds_messages(const state& closing) const;
   bool is_idle(spot_object& spot) const;
   static placement::object_kind kind_of(const spot_object& object) noexcept;

@@ -17,6 +17,7 @@ const std::string& common_spot_context::mesh_name() const noexcept { return obje
 const std::string& common_spot_context::spot_id() const noexcept { return object_->id(); }
 std::uint64_t common_spot_context::object_generation() const noexcept { return object_->generation().value; }
 const std::string& common_spot_context::node_rid() const noexcept { return object_->home_node().node_rid; }
+spot_outbound common_spot_context::outbound() const noexcept { return spot_outbound{object_}; }
 zlink::host& common_spot_context::host() const noexcept { return *object_->home_node().host->handle; }
 
 namespace {
@@ -39,6 +40,15 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
 task<bool> instance_spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
 task<bool> spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
 
+spot_outbound::spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept : object_(std::move(object)) {}
+spot_outbound::spot_outbound(const spot_outbound&) = default;
+spot_outbound::spot_outbound(spot_outbound&&) noexcept = default;
+spot_outbound& spot_outbound::operator=(spot_outbound other) noexcept {
+  object_ = std::move(other.object_);
+  return *this;
+}
+spot_outbound::~spot_outbound() = default;
+
 detail::message_call spot_outbound::spot_call(std::string spot_id, detail::record* r) const {
   try {
     detail::require_valid_id("spot id", spot_id);
@@ -46,7 +56,9 @@ detail::message_call spot_outbound::spot_call(std::string spot_id, detail::recor
     detail::free_record(r);
     throw;
   }
-  return {*object_->home_node().host, detail::call_target::spot, std::move(spot_id), r};
+  detail::message_call call{*object_->home_node().host, detail::call_target::spot, std::move(spot_id), r};
+  call.made_by(object_);
+  return call;
 }
 
 const char* to_string(spot_close_reason reason) noexcept {

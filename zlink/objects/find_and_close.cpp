@@ -87,6 +87,7 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
   if (placement::claim_in(*seen) != nullptr)
     throw operation_failed{error{error_kind::invalid_operation, "an Entry Spot is not closed; it ends with its node"}};
   const auto* row = placement::row_in(*seen);
+  host_.messages.routes.cache.row_seen(spot.spot_id, row);
   if (row == nullptr || row->state == placement::allocation_state::reserved)
     co_return false;
   if (row->generation.value != spot.object_generation)
@@ -103,8 +104,11 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, false);
     co_return co_await std::move(closing);
   }
-  auto asking = ask_owner_to_close(found.route, std::move(spot), due);
-  co_return co_await std::move(asking);
+  auto asking = ask_owner_to_close(found.route, spot, due);
+  const bool closed = co_await std::move(asking);
+  if (closed)
+    host_.messages.routes.cache.erase(spot.spot_id, found.route.object, found.route.authority);
+  co_return closed;
 }
 
 task<bool> user_spots::release_dead(placement::observed_object seen, spot_ref spot) {

@@ -50,6 +50,7 @@ void* converted_body(record& r, const packet_type& from, const void* value, cons
   } catch (const decode_error& what) {
     throw undecodable_record{what.what()};
   }
+  r.more().packet_name = from.name;
   return r.body.emplace<dynamic_value>(std::move(converted)).address();
 }
 
@@ -85,6 +86,8 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
         throw undecodable_record{what.what()};
       }
       r.decoded_by = codecs.for_content_type(encoded.content_type());
+      if (encoded.packet_name() != wanted.name)
+        r.more().packet_name = encoded.packet_name();
       return body.emplace<dynamic_value>(std::move(value)).address();
     }
     case payload_kind::caf_message: {

@@ -24,7 +24,8 @@ control_answer answer_of(const error& what) {
 std::optional<error> error_in(const control_answer& answer) {
   if (!answer.kind)
     return std::nullopt;
-  return error{static_cast<error_kind>(*answer.kind), answer.text};
+  const bool known = *answer.kind <= static_cast<std::uint8_t>(error_kind::invalid_configuration);
+  return error{known ? static_cast<error_kind>(*answer.kind) : error_kind::protocol_error, answer.text};
 }
 
 std::optional<std::vector<std::byte>> bytes_of(const std::optional<std::string>& text) {
@@ -34,13 +35,18 @@ std::optional<std::vector<std::byte>> bytes_of(const std::optional<std::string>&
   return std::vector<std::byte>(first, first + text->size());
 }
 
-std::optional<message> message_in(const std::optional<std::vector<std::byte>>& joined) {
+std::optional<message> message_in(const std::optional<std::vector<std::byte>>& joined, const host_runtime& host) {
   if (!joined)
     return std::nullopt;
-  return split_request({reinterpret_cast<const char*>(joined->data()), joined->size()});
+  return split_request({reinterpret_cast<const char*>(joined->data()), joined->size()}, host.values);
 }
 
 constexpr std::chrono::milliseconds resend_pause{20};
+
+/// What another node says is left of a deadline, as far as a call can last.
+steady_duration left_of(std::int64_t left_ms) {
+  return std::clamp(std::chrono::milliseconds{left_ms}, std::chrono::milliseconds{0}, defaults::longest_timeout);
+}
 
 } // namespace
 
@@ -87,10 +93,12 @@ task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, std:
   const auto answer = co_await std::move(asking);
   if (auto failed = error_in(*answer))
     co_return *failed;
+  if (answer->state > static_cast<std::uint8_t>(spot_create_state::rejected))
+    co_return error{error_kind::protocol_error, "the other node answered with an unknown state"};
   spot_create_result done;
   done.spot = {made.id, made.generation.value, node.mesh_name(), rid};
   done.state = static_cast<spot_create_state>(answer->state);
-  done.reply = message_in(answer->reply);
+  done.reply = message_in(answer->reply, host_);
   co_return done;
 }
 
@@ -124,6 +132,7 @@ task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link,
   } catch (const operation_failed& failed) {
     answer = answer_of(failed.details());
   } catch (const decode_error& what) {
+    host_.domain.counters.drop(drop_reason::undecodable);
     answer = answer_of({error_kind::protocol_error, what.what()});
   }
   control_envelope envelope{operation.high, operation.low, encode(answer)};
@@ -142,7 +151,7 @@ task<control_answer> user_spots::serve_create(node_runtime& node, operation_id o
   made.operation = operation;
   made.source.node_rid = question.source_rid;
   made.source.lifecycle = {question.source_lifecycle};
-  made.due = host_.time->now() + std::chrono::milliseconds{std::max<std::int64_t>(question.left_ms, 0)};
+  made.due = host_.time->now() + left_of(question.left_ms);
   if (question.source_rid != link.peer().rid || question.source_lifecycle != link.peer().lifecycle.value)
     co_return answer_of({error_kind::protocol_error, "the question names another source than its link"});
   if (auto running = serving_.find(operation); running != serving_.end()) {
@@ -211,7 +220,7 @@ task<control_answer> user_spots::serve_close(operation_id operation, bytes body)
     answer.closed = closed_.contains(operation);
     co_return answer;
   }
-  const auto due = host_.time->now() + std::chrono::milliseconds{std::max<std::int64_t>(question.left_ms, 0)};
+  const auto due = host_.time->now() + left_of(question.left_ms);
   auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, false);
   answer.closed = co_await std::move(closing);
   if (answer.closed) {

@@ -38,7 +38,7 @@ void spot_object::construct() {
 }
 
 void spot_object::dispose() noexcept {
-  fenced_ = true;
+  fenced_.store(true, std::memory_order_release);
   if (timers_) {
     timers_->stop();
     timers_.reset();

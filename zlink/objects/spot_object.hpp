@@ -48,11 +48,12 @@ public:
   const spot_factory& factory() const noexcept { return *factory_; }
   const object_home& home_node() const noexcept { return home_; }
   std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
-  object_generation generation() const noexcept { return generation_; }
-  authority_generation authority() const noexcept { return authority_; }
+  /// Zero before the reservation.
+  object_generation generation() const noexcept { return {generation_.load(std::memory_order_acquire)}; }
+  authority_generation authority() const noexcept { return {authority_.load(std::memory_order_acquire)}; }
   void set_generations(object_generation object, authority_generation authority) noexcept {
-    generation_ = object;
-    authority_ = authority;
+    authority_.store(authority.value, std::memory_order_release);
+    generation_.store(object.value, std::memory_order_release);
   }
 
   // -- inside a turn ---------------------------------------------------------------------------------------------------
@@ -70,8 +71,7 @@ public:
   /// A new registration while `configure()` runs.
   void register_handler(handler_entry entry);
   /// After the closing seal: operations of the context end in `unavailable` (M-24).
-  bool fenced() const noexcept { return fenced_; }
-  void fence() noexcept { fenced_ = true; }
+  bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
   /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
   steady_time last_work() const noexcept { return steady_time{steady_duration{last_work_.load(std::memory_order_relaxed)}}; }
   void note_work(steady_time now) noexcept {
@@ -99,8 +99,8 @@ private:
   spot_observer& observer_;
   const spot_factory* factory_;
   std::string id_;
-  object_generation generation_{};
-  authority_generation authority_{};
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> authority_{0};
   std::unique_ptr<spot_application> application_;
   const handler_table* handlers_ = nullptr;
   handler_table_builder* configuring_ = nullptr;
@@ -108,7 +108,7 @@ private:
   std::unique_ptr<face_port> face_;
   std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
-  bool fenced_ = false;
+  std::atomic<bool> fenced_{false};
   bool first_record_pending_ = false;
 };
 

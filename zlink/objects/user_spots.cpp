@@ -69,7 +69,7 @@ std::string join_request(std::string_view name, std::string_view content_type, b
   return joined;
 }
 
-std::optional<message> split_request(std::string_view joined) {
+std::optional<message> split_request(std::string_view joined, std::shared_ptr<const decoding> by) {
   std::string_view name;
   std::string_view content_type;
   for (auto* part : {&name, &content_type}) {
@@ -86,7 +86,7 @@ std::optional<message> split_request(std::string_view joined) {
     return message{};
   payload body;
   body.emplace<encoded_value>(name, content_type,
-                              byte_view{reinterpret_cast<const std::byte*>(joined.data()), joined.size()});
+                              byte_view{reinterpret_cast<const std::byte*>(joined.data()), joined.size()}, std::move(by));
   return message{std::move(body)};
 }
 
@@ -173,6 +173,7 @@ task<std::optional<result<spot_create_result>>> user_spots::attempt(creation& c)
     co_return outcome{error{error_kind::internal_failure, "the Location Store does not tell who owns \"" + c.id + '"'}};
   if (placement::claim_in(*seen) != nullptr)
     co_return outcome{error{error_kind::type_mismatch, '"' + c.id + "\" is an entry spot"}};
+  host_.messages.routes.cache.row_seen(c.id, placement::row_in(*seen));
   if (const auto* row = placement::row_in(*seen)) {
     if (c.issued)
       co_return outcome{error{error_kind::already_exists, "the issued id \"" + c.id + "\" is taken"}};
@@ -353,7 +354,7 @@ task<std::optional<message>> user_spots::load_request(const placement::row_recor
   }
   if (stored.size() != content->size || placement::sha256(stored) != content->digest)
     co_return std::nullopt;
-  co_return split_request(stored);
+  co_return split_request(stored, host_.values);
 }
 
 task<store_outcome<store_read_result>> user_spots::task_of_raw_read(std::string key) {

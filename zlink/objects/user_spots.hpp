@@ -25,8 +25,8 @@ class node_runtime;
 
 /// A creation request or reply as it is stored: packet name, content type, bytes.
 std::string join_request(std::string_view name, std::string_view content_type, byte_view data);
-/// Nothing for bytes that `join_request` does not make.
-std::optional<message> split_request(std::string_view joined);
+/// Nothing for bytes that `join_request` does not make. `by`: with which the message is decoded when it is read.
+std::optional<message> split_request(std::string_view joined, std::shared_ptr<const decoding> by);
 
 /// What a coordinator reserved and the target builds (C-69).
 struct reservation {

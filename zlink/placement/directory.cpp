@@ -287,8 +287,11 @@ void directory::note_failure() {
 }
 
 void directory::note_answer() {
-  if (std::exchange(failing_since_, std::nullopt))
+  if (std::exchange(failing_since_, std::nullopt)) {
     recovered_at_ = calls_.now();
+    if (recovered_)
+      recovered_();
+  }
   std::lock_guard guard{mutex_};
   status_.health = store_health::healthy;
 }

@@ -96,6 +96,8 @@ public:
 
   /// Before `start()`.
   void add_listener(listener told) { listeners_.push_back(std::move(told)); }
+  /// Called inside the unit when the store answers again after reads that failed. Before `start()`.
+  void on_recovery(unique_function<void()> told) { recovered_ = std::move(told); }
   /// Reads at once, then every polling interval (S-56).
   void start();
   task<void> stop();
@@ -143,6 +145,7 @@ private:
   const directory_settings settings_;
   store_calls calls_;
   std::vector<listener> listeners_;
+  unique_function<void()> recovered_;
   std::unordered_map<std::string, std::string> dead_; ///< RID to descriptor version whose owner's lease is over
   std::vector<refresh_waiter> waiting_;
   std::optional<steady_time> failing_since_;

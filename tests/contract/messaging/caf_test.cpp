@@ -1,10 +1,11 @@
 // Spots and CAF: behaviours, promises, delegates, errors, and the actor that a Spot is to CAF (D-13, D-14, D-16).
-#include "tests/contract/messaging/probe_spots.hpp"
+#include "tests/contract/messaging/forged_peer.hpp"
 #include "zlink/caf/caf_reply.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/response_promise.hpp>
+#include <caf/send.hpp>
 #include <caf/typed_response_promise.hpp>
 
 namespace zlink::test::messaging {
@@ -12,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::mesh;
+using add_atom = caf::atom_constant<caf::atom("add")>;
+using pair_atom = caf::atom_constant<caf::atom("pair")>;
 
 struct promise_me {
   int unused = 0;
@@ -22,6 +25,14 @@ struct keep_promise {
 struct delegate_me {
   std::string text;
 };
+struct refuse_me {
+  int unused = 0;
+};
+struct promise_twice {
+  int unused = 0;
+};
+ZLINK_PACKET(refuse_me, "probe.refuse_me", unused)
+ZLINK_PACKET(promise_twice, "probe.promise_twice", unused)
 ZLINK_PACKET(promise_me, "probe.promise_me", unused)
 ZLINK_PACKET(keep_promise, "probe.keep_promise", unused)
 ZLINK_PACKET(delegate_me, "probe.delegate_me", text)
@@ -36,6 +47,21 @@ public:
     return {
       [](const ask& m) { return answer{m.text + "!"}; },
       [](const describe&) { return answer{"the behaviour"}; },
+      [this](add_atom, int a, int b) {
+        sum_ += a + b;
+        return sum_;
+      },
+      [](pair_atom, const std::string& text) -> caf::result<int, std::string> { return {7, text}; },
+      [](int) -> caf::result<int> { return caf::make_error(caf::sec::invalid_argument, std::string{"no number"}); },
+      [](const refuse_me&) -> caf::result<answer> { return caf::make_error(caf::sec::bad_function_call); },
+      [this](const promise_twice&) {
+        auto promise = self()->make_response_promise();
+        promise.deliver(answer{"first"});
+        auto again = promise;
+        again.deliver(answer{"second"});
+        again.deliver(caf::make_error(caf::sec::bad_function_call));
+        return promise;
+      },
       [this](const promise_me&) {
         promise_ = self()->make_response_promise<answer>();
         return promise_;
@@ -52,6 +78,7 @@ public:
 
 private:
   answer on_describe(const describe&, const message_context&) { return answer{"the handler"}; }
+  int sum_ = 0;
   caf::typed_response_promise<answer> promise_;
 };
 
@@ -85,6 +112,87 @@ caf::actor handle_at(mesh& net, std::size_t from) {
   return net.host(from).spot_actor("c", {.instance_spot = "legacy"});
 }
 
+TEST_CASE("D-13 a behaviour serves CAF callers and ZLink callers, near and far, one value or several") {
+  mesh net{2};
+  net.start(serve_legacy);
+  int sum = 0;
+  for (std::size_t from : {1, 0}) {
+    const auto handle = handle_at(net, from);
+    const auto asked = caf_ask<answer>(net, handle, ask{"caf"});
+    REQUIRE(asked.value.has_value());
+    CHECK(std::get<0>(*asked.value).text == "caf!");
+    CHECK(net.run(net.host(from).spots().request_to_spot("c", ask{"zlink"}).submit<answer>()).text == "zlink!");
+    const auto added = caf_ask<int>(net, handle, add_atom::value, 2, 3);
+    sum += 5;
+    REQUIRE(added.value.has_value());
+    CHECK(std::get<0>(*added.value) == sum);
+    const auto pair = caf_ask<int, std::string>(net, handle, pair_atom::value, std::string{"text"});
+    REQUIRE(pair.value.has_value());
+    CHECK(*pair.value == std::tuple{7, std::string{"text"}});
+    caf::anon_send(handle, add_atom::value, 10, 0); // one-way
+    net.run_until_idle();
+    sum += 10;
+    CHECK(std::get<0>(*caf_ask<int>(net, handle, add_atom::value, 0, 0).value) == sum);
+  }
+}
+
+TEST_CASE("D-13 a CAF message of several values wakes a Spot, near and far") {
+  for (std::size_t from : {1, 0}) {
+    mesh net{2};
+    net.start(serve_legacy);
+    const auto added = caf_ask<int>(net, handle_at(net, from), add_atom::value, 2, 3);
+    REQUIRE(added.value.has_value());
+    CHECK(std::get<0>(*added.value) == 5);
+  }
+}
+
+TEST_CASE("D-14 a caf::error reaches a CAF caller unchanged and a ZLink caller as internal_failure with its code") {
+  mesh net{2};
+  net.start(serve_legacy);
+  for (std::size_t from : {1, 0}) {
+    const auto refused = caf_ask<answer>(net, handle_at(net, from), refuse_me{});
+    REQUIRE(refused.failure.has_value());
+    CHECK(*refused.failure == caf::make_error(caf::sec::bad_function_call));
+    const auto with_context = caf_ask<int>(net, handle_at(net, from), 5);
+    REQUIRE(with_context.failure.has_value());
+    CHECK(*with_context.failure == caf::sec::invalid_argument);
+    REQUIRE(with_context.failure->context().match_elements<std::string>());
+    CHECK(with_context.failure->context().get_as<std::string>(0) == "no number");
+    const auto ended = net.run(as_result(net.host(from).spots().request_to_spot("c", refuse_me{}).submit<answer>()));
+    REQUIRE(kind_of(ended) == error_kind::internal_failure);
+    REQUIRE(ended.error().code().has_value());
+    CHECK(ended.error().code()->category == "caf.system");
+    CHECK(ended.error().code()->value == static_cast<int>(caf::sec::bad_function_call));
+    const auto empty = net.run(as_result(net.host(from).spots().request_to_spot("c", refuse_me{}).submit<void>()));
+    CHECK(kind_of(empty) == error_kind::internal_failure);
+  }
+}
+
+TEST_CASE("M-140 a handler answers once: what a promise is told afterwards is refused here and sent nowhere") {
+  mesh net{2};
+  net.start(serve_legacy);
+  for (std::size_t from : {1, 0}) {
+    const auto spots = net.host(from).spots();
+    int ends = 0;
+    std::string text;
+    spots.request_to_spot("c", promise_twice{}).instance_spot("legacy").submit<answer>().then([&](result<answer> end) {
+      ++ends;
+      text = end ? end->text : to_string(end.error().kind());
+    });
+    net.run_until_idle();
+    CHECK(ends == 1);
+    CHECK(text == "first");
+    const auto asked = caf_ask<answer>(net, handle_at(net, from), promise_twice{});
+    REQUIRE(asked.value.has_value());
+    CHECK(std::get<0>(*asked.value).text == "first");
+    for (std::size_t host : {0, 1})
+      CHECK(dropped_at(net, host, detail::drop_reason::late_reply) == 0);
+    const auto link = node_at(net, 1).links->ready_link(node_at(net, 0).rid());
+    REQUIRE(link);
+    CHECK(link->counters().unmatched_replies.load() == 0);
+  }
+}
+
 TEST_CASE("D-13 a packet that both serve goes to the handler of configure()") {
   mesh net{2};
   net.start(serve_legacy);
@@ -113,7 +221,7 @@ TEST_CASE("D-13 a response promise of self() answers later, a delegate by anothe
   }
 }
 
-TEST_CASE("a failure of ours is an error of our category for CAF") {
+TEST_CASE("D-14 a failure of ours is an error of our category for CAF") {
   mesh net{2};
   net.start(serve_legacy);
   const auto code_of = [&net](caf::actor target, auto request) {

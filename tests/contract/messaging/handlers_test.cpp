@@ -1,6 +1,5 @@
 // Which handler serves what, and what it is told (03 sections 4, 6, 8, 18).
-#include "tests/contract/messaging/probe_spots.hpp"
-#include "zlink/host/host_runtime.hpp"
+#include "tests/contract/messaging/forged_peer.hpp"
 
 #include <concepts>
 #include <set>
@@ -19,7 +18,11 @@ struct old_order {
   std::string text;
 };
 ZLINK_PACKET(renamed_note, "probe.renamed_note", text)
+struct old_describe {
+  int unused = 0;
+};
 ZLINK_PACKET(old_order, "probe.old_order", text)
+ZLINK_PACKET(old_describe, "probe.old_describe", unused)
 
 /// Handlers of several forms, in a Spot of any kind.
 template <class Base>
@@ -77,12 +80,14 @@ public:
     context()
       .handlers()
       .add_handler<&named::on_order>("probe.old_order")
-      .add_handler<&named::on_note>("probe.renamed_note");
+      .add_handler<&named::on_note>("probe.renamed_note")
+      .add_handler<&named::on_described>("probe.old_describe");
   }
 
 private:
   answer on_order(const ask& m, const message_context&) { return answer{"ordered " + m.text}; }
   void on_note(const note& m, const message_context&) { last_ = m.text; }
+  description on_described(const describe&, const message_context& context) { return describe_context(context); }
   std::string last_;
 };
 
@@ -100,7 +105,7 @@ void serve_forms(host& started, std::size_t index) {
     node.placement_weight(0);
 }
 
-TEST_CASE("the call decides the kind: one packet served as a send and as a request") {
+TEST_CASE("M-28 the call decides the kind: one packet served as a send and as a request") {
   mesh net{2};
   net.start(serve_forms);
   net.run(net.host(0).spots().get_or_create("room", "forms_room").submit());
@@ -114,7 +119,23 @@ TEST_CASE("the call decides the kind: one packet served as a send and as a reque
       CHECK(net.run(net.host(from).spots().request_to_spot(id, ask{}).submit<answer>()).text == "last " + text);
       CHECK(net.run(net.host(from).spots().request_to_spot(id, note{text}).submit<answer>()).text == "request " + text);
       CHECK(net.run(net.host(from).spots().request_to_spot(id, ask{}).submit<answer>()).text == "last " + text);
+      CHECK(failure(net, net.host(from).spots().request_to_spot(id, held_note{}).submit<answer>())
+            == error_kind::not_found); // a handler for sends serves no request
     }
+}
+
+TEST_CASE("M-28 a reply or error is never dispatched: it ends its call and reaches no handler") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  for (const auto* id : {"a", "b"})
+    net.run(ask_at(net.host(0), id, "alive"));
+  log.runs.clear();
+  for (std::size_t from : {0, 1}) { // "a" asks "b"; both serve every packet that comes back
+    auto call = net.host(from).spots().request_to_spot("a", relay{"b", "x", true, false});
+    CHECK(net.run(call.submit<answer>()).text == "relayed x!");
+  }
+  CHECK(log.runs == std::vector<std::string>{"x", "x"});
 }
 
 TEST_CASE("M-50 two handlers for one key fail the activation before Ready, and the start for a node") {
@@ -208,7 +229,19 @@ TEST_CASE("M-52 without a handler a request is not_found, a send is counted and 
   }
 }
 
-TEST_CASE("a handler knows mesh, packet, content type, metadata, and the correlation id of a request") {
+/// What handlers of sends were told.
+class listening final : public instance_spot {
+public:
+  listening(instance_spot_context context, std::vector<description>& heard)
+    : instance_spot(std::move(context)), heard_(heard) {}
+  void configure() override { context().handlers().add_packet<&listening::on_note>(); }
+
+private:
+  void on_note(const note&, const message_context& context) { heard_.push_back(describe_context(context)); }
+  std::vector<description>& heard_;
+};
+
+TEST_CASE("M-31 a handler knows mesh, packet, content type, metadata, and the correlation id of a request") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -229,6 +262,45 @@ TEST_CASE("a handler knows mesh, packet, content type, metadata, and the correla
       correlations.insert(seen.correlation);
     }
   CHECK(correlations.size() == 4);
+}
+
+TEST_CASE("M-31 a send has no correlation id") {
+  std::vector<description> heard;
+  mesh net{2};
+  net.start([&heard](host& started, std::size_t index) {
+    auto& node = started.add_mesh("m");
+    node.object_server().add_instance_spot_factory<listening>("listening", [&heard](auto& factory) {
+      factory.disable_relocation().construct_with([&heard](instance_spot_context context) {
+        return std::make_unique<listening>(std::move(context), heard);
+      });
+    });
+    if (index != 0)
+      node.placement_weight(0);
+  });
+  for (std::size_t from : {0, 1}) {
+    auto call = net.host(from).spots().send_to_spot("c", note{}).instance_spot("listening").metadata("color", "blue");
+    net.run(call.submit());
+  }
+  net.run_until_idle();
+  REQUIRE(heard.size() == 2);
+  for (const auto& seen : heard) {
+    CHECK(seen.correlation == "absent");
+    CHECK(seen.packet == "probe.note");
+    CHECK(seen.color == "blue");
+    CHECK(seen.mesh == "m");
+  }
+}
+
+TEST_CASE("M-31 M-29 the packet name is the one the message was sent under, near and far") {
+  mesh net{2};
+  net.start(serve_forms);
+  net.run(net.host(0).spots().get_or_create("n", "named").submit());
+  for (std::size_t from : {0, 1}) {
+    auto call = net.host(from).spots().request_to_spot("n", old_describe{}).metadata("color", "red");
+    const auto seen = net.run(call.submit<description>());
+    CHECK(seen.packet == "probe.old_describe");
+    CHECK(seen.color == "red");
+  }
 }
 
 TEST_CASE("M-38 metadata: limits at the call, the last value counts, nothing is passed on by itself") {
@@ -284,20 +356,137 @@ TEST_CASE("M-137 a reply of another type is a protocol_error at the caller") {
   }
 }
 
-TEST_CASE("a fault answers the request, a missing handler too, and the next message runs") {
+TEST_CASE("M-142 M-143 every cause answers a request with its kind, a send is dropped and counted, the next one runs") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
-  net.run(ask_at(net.host(0), "c", "alive"));
+  net.run(ask_at(net.host(1), "c", "alive"));
   auto& faults = net.host(0).runtime().domain.counters.handler_exceptions;
   for (std::size_t from : {0, 1}) {
     const auto before = faults.load();
     const auto spots = net.host(from).spots();
+    const auto next_runs = [&] {
+      return net.run(spots.request_to_spot("c", ask{"next"}).submit<answer>()).text == "next!";
+    };
+    CHECK(failure(net, spots.request_to_spot("c", unserved{}).submit<answer>()) == error_kind::not_found);
+    CHECK(next_runs());
     CHECK(failure(net, spots.request_to_spot("c", fault{}).submit<answer>()) == error_kind::internal_failure);
+    CHECK(next_runs());
+    const auto dropped = dropped_at(net, 0, detail::drop_reason::handler_failed);
     net.run(spots.send_to_spot("c", fault{}).submit());
-    CHECK(net.run(spots.request_to_spot("c", ask{"next"}).submit<answer>()).text == "next!");
+    CHECK(next_runs());
+    CHECK(dropped_at(net, 0, detail::drop_reason::handler_failed) == dropped + 1);
     CHECK(faults.load() == before + 2);
   }
+  forged_peer peer{net, 1, 0}; // undecodable, a stale fence, a target that refuses admission
+  const auto kind_of_end = [](const std::optional<error>& end) { return end ? end->kind() : error_kind::data_lost; };
+  CHECK(kind_of_end(peer.ask_encoded("probe.ask", "text/unknown", {})) == error_kind::protocol_error);
+  peer.header.fence = detail::message_fence{{1}, {1}};
+  const auto object = net.host(0).runtime().objects.find("c");
+  peer.header.fence = detail::message_fence{object->generation(), {object->authority().value + 1}};
+  CHECK(kind_of_end(peer.ask_packet(ask{"x"})) == error_kind::unavailable);
+  auto held = net.host(1).spots().request_to_spot("c", held_ask{"held"}).submit<answer>();
+  net.run_until([&] { return log.gate.waiting() == 1; });
+  auto ending = net.host(0).shutdown();
+  net.run_until([&] { return net.host(0).status().state == host_state::draining; });
+  CHECK(kind_of_end(peer.ask_packet(ask{"x"})) == error_kind::shutting_down);
+  log.gate.open();
+  CHECK(net.run(std::move(held)).text == "held!");
+  net.run(std::move(ending));
+  CHECK(log.count("x") == 0);
+}
+
+TEST_CASE("M-142 a reply whose way back is gone is dropped and counted") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  net.run(ask_at(net.host(1), "c", "alive"));
+  auto call = net.host(1).spots().request_to_spot("c", held_ask{"x"}).submit<answer>();
+  net.run_until([&] { return log.gate.waiting() == 1; });
+  const auto link = node_at(net, 0).links->ready_link(node_at(net, 1).rid());
+  REQUIRE(link);
+  net.lose_links(0, 1);
+  CHECK(failure(net, std::move(call)) == error_kind::unavailable);
+  log.gate.open();
+  net.run_until_idle();
+  CHECK(log.count("end x") == 1);
+  CHECK(link->counters().lost_replies.load() == 1);
+}
+
+TEST_CASE("M-131 a reply that comes at once finds its operation") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  net.run(ask_at(net.host(0), "c", "alive"));
+  for (std::size_t from : {0, 1}) {
+    for (int i = 0; i < 300; ++i)
+      CHECK(net.run(net.host(from).spots().request_to_spot("c", ask{"x"}).submit<answer>()).text == "x!");
+    // A refusal on the caller's own stack is such a reply.
+    CHECK(failure(net, net.host(from).nodes().request_to_node("m", "no-such-node", ask{"x"}).submit<answer>())
+          == error_kind::not_found);
+    CHECK(dropped_at(net, from, detail::drop_reason::late_reply) == 0);
+    CHECK(net.host(from).status().operations == 0);
+  }
+}
+
+// -- encodings of the application --------------------------------------------------------------------------------------
+
+/// The built-in encoding, backwards; counts what it does.
+class backwards final : public codec {
+public:
+  std::string content_type() const override { return "application/x-backwards"; }
+  bool handles(const packet_info& type) const override { return type.name == "probe.ask" || type.name == "probe.answer"; }
+  void encode(const packet_info& type, const void* value, bytes& to) const override {
+    bytes plain;
+    type.encode_binary(value, plain);
+    to.insert(to.end(), plain.rbegin(), plain.rend());
+    ++encoded;
+  }
+  void decode(const packet_info& type, byte_view from, void* value) const override {
+    const bytes plain{from.rbegin(), from.rend()};
+    type.decode_binary(value, plain);
+    ++decoded;
+  }
+  mutable int encoded = 0;
+  mutable int decoded = 0;
+};
+
+class choosy final : public spot<> {
+public:
+  using spot::spot;
+  void configure() override { context().handlers().add_packet<&choosy::on_ask>(); }
+  task<spot_create_response> on_create(const message& request) override {
+    co_return accept(answer{"created for " + request.as<ask>().text});
+  }
+
+private:
+  answer on_ask(const ask& m, const message_context& context) {
+    return answer{m.text + " as " + std::string{context.content_type()}};
+  }
+};
+
+TEST_CASE("M-34 M-37 an encoding added to the hosts serves requests, replies and creations between nodes") {
+  const auto codec = std::make_shared<backwards>();
+  mesh net{2};
+  net.start([&codec](host& started, std::size_t index) {
+    started.add_codec(codec);
+    auto& node = started.add_mesh("m");
+    node.object_server().add_spot_factory<choosy>("choosy", [](auto& factory) { factory.disable_relocation(); });
+    node.add_node_handler([](const ask& m, const message_context&) { return answer{"node " + m.text}; });
+    if (index != 0)
+      node.placement_weight(0);
+  });
+  auto creation = net.host(1).spots().get_or_create("c", "choosy").request(ask{"me"});
+  const auto made = net.run(creation.submit());
+  REQUIRE(made.reply.has_value());
+  CHECK(made.reply->as<answer>().text == "created for me");
+  codec->encoded = codec->decoded = 0;
+  CHECK(net.run(net.host(1).spots().request_to_spot("c", ask{"x"}).submit<answer>()).text
+        == "x as application/x-backwards");
+  CHECK(codec->encoded == 2);
+  CHECK(codec->decoded == 2); // once each (M-45)
+  const auto rid = net.host(0).mesh("m").rid();
+  CHECK(net.run(net.host(1).nodes().request_to_node("m", rid, ask{"y"}).submit<answer>()).text == "node y");
 }
 
 TEST_CASE("M-139 a reply takes the way the request came: the store is not asked") {

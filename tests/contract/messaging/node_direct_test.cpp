@@ -1,7 +1,12 @@
 // Messages to a node, and the clients inside and outside of Spots (03 sections 3, 8, 13).
 #include "tests/contract/messaging/probe_spots.hpp"
 
+#include "zlink/execution/turn.hpp"
+
+#include <future>
+#include <optional>
 #include <stop_token>
+#include <thread>
 
 namespace zlink::test::messaging {
 namespace {
@@ -64,8 +69,7 @@ TEST_CASE("M-88 a node message runs at exactly that node, and nowhere if that no
     CHECK(log.runs.empty());
 }
 
-TEST_CASE(
-  "the node itself is a target, an unknown one is not found, one that is not ready ends with the send timeout") {
+TEST_CASE("M-89 the node itself is a target, an unknown one not_found, one that is not ready waits for the send timeout") {
   node_mesh all{2};
   auto& net = all.net;
   CHECK(net.run(all.ask_node(0, all.rids[0], "self")).text == "self at 0");
@@ -115,7 +119,24 @@ TEST_CASE("M-89 M-148 what waits for a node to become ready arrives in order, al
   }
 }
 
-TEST_CASE("an object client takes no node messages, but may send them") {
+TEST_CASE("M-89 a draining node decides itself: it takes nothing new, and nobody takes its place") {
+  node_mesh all{2};
+  auto& net = all.net;
+  net.run(ask_at(net.host(0), "c", "alive"));
+  auto held = net.host(0).spots().request_to_spot("c", held_ask{"held"}).submit<answer>();
+  net.run_until([&] { return all.log.gate.waiting() == 1; });
+  auto ending = net.host(0).shutdown();
+  net.run_until([&] { return net.host(0).status().state == host_state::draining; });
+  CHECK(failure(net, all.ask_node(1, all.rids[0], "x")) == error_kind::shutting_down);
+  net.run(net.host(1).nodes().send_to_node("m", all.rids[0], note{"x"}).submit());
+  all.log.gate.open();
+  static_cast<void>(net.run(as_result(std::move(held))));
+  net.run(std::move(ending));
+  for (const auto& log : all.logs)
+    CHECK(log.runs.empty());
+}
+
+TEST_CASE("M-89 an object client takes no node messages, but may send them") {
   std::vector<node_log> logs(2);
   evidence log;
   mesh net{2};
@@ -166,7 +187,7 @@ TEST_CASE("M-91 a node of another mesh is not reached, nor through a mesh this h
   CHECK(net.run(net.host(0).nodes().request_to_node("other", other, ask{"x"}).submit<answer>()).text == "other");
 }
 
-TEST_CASE("a node handler is told the source RID and the metadata") {
+TEST_CASE("M-31 a node handler is told the source RID and the metadata") {
   node_mesh all{2};
   auto& net = all.net;
   for (std::size_t from : {0, 1}) {
@@ -182,7 +203,7 @@ TEST_CASE("a node handler is told the source RID and the metadata") {
 
 // -- inside and outside -----------------------------------------------------------------------------------------------
 
-TEST_CASE("outside of turns yield is refused, and nothing is sent") {
+TEST_CASE("M-21 outside of turns yield is refused, and nothing is sent") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -213,7 +234,7 @@ TEST_CASE("M-22 the host's client used in a turn belongs to that turn: the same 
   }
 }
 
-TEST_CASE("Spot clients need an object role, as client or as server") {
+TEST_CASE("M-23 Spot clients need an object role, as client or as server; node messages do not") {
   evidence log;
   mesh net{3};
   net.start([&log](host& started, std::size_t index) {
@@ -222,6 +243,8 @@ TEST_CASE("Spot clients need an object role, as client or as server") {
       serve_probes(node, log);
     if (index == 1)
       node.object_client();
+    if (index != 1)
+      node.add_node_handler([](const ask& m, const message_context&) { return answer{"node " + m.text}; });
   });
   for (std::size_t from : {0, 1}) {
     CHECK(net.run(ask_at(net.host(from), "c", "x")).text == "x!");
@@ -233,6 +256,122 @@ TEST_CASE("Spot clients need an object role, as client or as server") {
   CHECK(failure(net, spots.send_to_spot("c", note{"x"}).submit()) == error_kind::not_configured);
   CHECK(failure(net, spots.create("room").submit()) == error_kind::not_configured);
   CHECK(failure(net, spots.find("c")) == error_kind::not_configured);
+  CHECK(failure(net, spots.close({"r", 1, "m", "n"})) == error_kind::not_configured);
+  const auto server = net.host(0).mesh("m").rid();
+  const auto none = net.host(2).mesh("m").rid();
+  CHECK(net.run(net.host(2).nodes().request_to_node("m", server, ask{"x"}).submit<answer>()).text == "node x");
+  CHECK(net.run(net.host(0).nodes().request_to_node("m", none, ask{"x"}).submit<answer>()).text == "node x");
+}
+
+/// Blocks in its turn; tells what came of it.
+class blocking final : public instance_spot {
+public:
+  using instance_spot::instance_spot;
+  void configure() override { context().handlers().add_packet<&blocking::on_ask>(); }
+
+private:
+  answer on_ask(const ask&, const message_context&) {
+    try {
+      return sync_wait(context().host().spots().request_to_spot("other", ask{"x"}).submit<answer>());
+    } catch (const operation_failed& what) {
+      return answer{to_string(what.kind())};
+    }
+  }
+};
+
+TEST_CASE("M-21 X-43 outside of turns one may wait, callbacks come from the dispatcher, and there one may not") {
+  host here;
+  here.add_mesh("m").object_server().add_instance_spot_factory<blocking>(
+    "blocking", [](auto& factory) { factory.disable_relocation(); });
+  here.start();
+  const auto call = [&here] {
+    return here.spots().request_to_spot("c", ask{"x"}).instance_spot("blocking").submit<answer>();
+  };
+  CHECK(sync_wait(call()).text == "invalid_operation"); // the main thread may, the handler may not
+  struct told {
+    std::thread::id thread;
+    bool in_turn = true;
+    error_kind refused{};
+  };
+  std::promise<told> heard;
+  call().then([&](result<answer>) {
+    told what;
+    what.thread = std::this_thread::get_id();
+    what.in_turn = detail::current_turn() != nullptr;
+    try {
+      sync_wait(call());
+    } catch (const operation_failed& failure) {
+      what.refused = failure.kind();
+    }
+    heard.set_value(what);
+  });
+  const auto what = heard.get_future().get();
+  CHECK(what.thread != std::this_thread::get_id());
+  CHECK_FALSE(what.in_turn);
+  CHECK(what.refused == error_kind::invalid_operation);
+  CHECK_THROWS_AS(sync_wait(here.spots().request_to_spot("c", ask{"x"}).yield<answer>()), operation_failed);
+}
+
+// -- what is kept beyond the end of its Spot ------------------------------------------------------------------------------
+
+/// Leaves its context and its outbound behind.
+class leaving final : public instance_spot {
+public:
+  struct legacy {
+    std::optional<instance_spot_context> context;
+    std::optional<spot_outbound> outbound;
+    std::optional<spot_send_call> call;
+  };
+  leaving(instance_spot_context context, legacy& left) : instance_spot(std::move(context)), left_(left) {}
+  void configure() override { context().handlers().add_packet<&leaving::on_ask>(); }
+  task<void> on_closing(const spot_closing_context&, std::stop_token) override {
+    left_.outbound.emplace(context().outbound());
+    left_.call.emplace(context().outbound().send_to_spot("other", note{"late"}));
+    auto still = context().outbound().send_to_spot("other", note{"in time"});
+    auto sending = still.submit();
+    co_await std::move(sending);
+    left_.context.emplace(std::move(const_cast<instance_spot_context&>(context())));
+  }
+
+private:
+  task<answer> on_ask(const ask& m, const message_context&) {
+    co_await context().close();
+    co_return answer{m.text};
+  }
+  legacy& left_;
+};
+
+TEST_CASE("M-24 what is kept of a Spot that has closed tells its identity, and sends nothing: unavailable") {
+  leaving::legacy left;
+  evidence log;
+  mesh net{2};
+  net.start([&](host& started, std::size_t index) {
+    auto& node = started.add_mesh("m");
+    serve_probes(node, log).add_instance_spot_factory<leaving>("leaving", [&left](auto& factory) {
+      factory.disable_relocation().construct_with(
+        [&left](instance_spot_context context) { return std::make_unique<leaving>(std::move(context), left); });
+    });
+    if (index != 0)
+      node.placement_weight(0);
+  });
+  net.run(ask_at(net.host(1), "other", "alive"));
+  net.run(net.host(1).spots().request_to_spot("c", ask{"x"}).instance_spot("leaving").submit<answer>());
+  net.run_until_idle();
+  REQUIRE(left.context.has_value());
+  CHECK(log.count("in time") == 1);
+  CHECK(left.context->spot_id() == "c");
+  CHECK(left.context->mesh_name() == "m");
+  CHECK(left.context->node_rid() == net.host(0).mesh("m").rid());
+  CHECK(left.context->object_generation() > 0);
+  CHECK(failure(net, left.call->submit()) == error_kind::unavailable);
+  CHECK(failure(net, left.outbound->send_to_spot("other", note{"late"}).submit()) == error_kind::unavailable);
+  CHECK(failure(net, left.context->outbound().request_to_spot("other", ask{"late"}).submit<answer>())
+        == error_kind::unavailable);
+  CHECK(failure(net, left.context->ask<int>(caf::actor{}, 1s, 1)) == error_kind::unavailable);
+  CHECK_FALSE(net.run(left.context->close()));
+  net.run_until_idle();
+  CHECK(log.count("late") == 0);
+  left = {};
 }
 
 } // namespace

@@ -72,7 +72,7 @@ TEST_CASE("M-65 after idle cleanup an unmarked message is not_found, a marked on
   CHECK(log.count("x") == 0);
 }
 
-TEST_CASE("an Entry Spot is addressable from anywhere, and takes no Instance intent") {
+TEST_CASE("M-156 an Entry Spot is addressable from anywhere; intent is type_mismatch, an ended id not_found") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -85,12 +85,21 @@ TEST_CASE("an Entry Spot is addressable from anywhere, and takes no Instance int
     net.run(spots.send_to_spot(id, note{"sent"}).submit());
     CHECK(net.run(spots.request_to_spot(id, ask{"asked"}).submit<answer>()).text == "asked!");
     CHECK(log.runs == std::vector<std::string>{"sent", "asked"});
-    auto marked = spots.request_to_spot(id, ask{"x"}).instance_spot("probe");
-    CHECK_FALSE(net.run(as_result(marked.submit<answer>())).has_value());
+    CHECK(failure(net, spots.request_to_spot(id, ask{"x"}).instance_spot("probe").submit<answer>())
+          == error_kind::type_mismatch);
+    CHECK(failure(net, spots.request_to_spot(id, ask{"x"}).instance_spot().submit<answer>())
+          == error_kind::type_mismatch);
+    CHECK(failure(net, spots.send_to_spot(id, note{"x"}).instance_spot("probe").submit())
+          == error_kind::type_mismatch);
   }
   net.run(net.host(0).shutdown());
   net.advance(5s);
-  CHECK(failure(net, net.host(1).spots().request_to_spot(id, ask{"x"}).submit<answer>()) == error_kind::not_found);
+  for (const bool marked : {false, true}) {
+    auto call = net.host(1).spots().request_to_spot(id, ask{"x"});
+    if (marked)
+      call.instance_spot("probe"); // no listed Entry Spot any more: an id that nobody may make up (C-55)
+    CHECK(failure(net, call.submit<answer>()) == (marked ? error_kind::invalid_operation : error_kind::not_found));
+  }
   CHECK(log.count("x") == 0);
 }
 
@@ -106,7 +115,7 @@ void check_refused(mesh& net, std::size_t from, error_kind wanted, bool marked) 
   CHECK(failure(net, request.submit<answer>()) == wanted);
 }
 
-TEST_CASE("another kind or type under the id is a type_mismatch, also for a room") {
+TEST_CASE("M-64 another kind or type under the id is a type_mismatch, also for a room") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -116,7 +125,7 @@ TEST_CASE("another kind or type under the id is a type_mismatch, also for a room
   CHECK(log.count("x") == 0);
 }
 
-TEST_CASE("an owner that is gone is unavailable, with and without intent, until it is known to be over") {
+TEST_CASE("M-64 an owner that is gone is unavailable, with and without intent, until it is known to be over") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -131,7 +140,7 @@ TEST_CASE("an owner that is gone is unavailable, with and without intent, until 
   CHECK(log.count("x") == 0);
 }
 
-TEST_CASE("a store that cannot be read is unavailable on a miss; a known route still works") {
+TEST_CASE("M-64 a store that cannot be read is unavailable on a miss; a known route still works") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -144,7 +153,7 @@ TEST_CASE("a store that cannot be read is unavailable on a miss; a known route s
   CHECK(net.run(net.host(1).spots().request_to_spot("known", ask{"y"}).submit<answer>()).text == "y!");
 }
 
-TEST_CASE("a Spot under creation is not addressed without intent; with intent the message waits for it") {
+TEST_CASE("M-64 a Spot under creation is not addressed without intent; with intent the message waits for it") {
   evidence log;
   mesh net{2};
   start_probes(net, log);
@@ -165,93 +174,110 @@ TEST_CASE("a Spot under creation is not addressed without intent; with intent th
   CHECK(log.runs == std::vector<std::string>{"first", "second"});
 }
 
-// -- routes -----------------------------------------------------------------------------------------------------------
+/// Its end waits for the test.
+template <class Base>
+class lingering : public Base {
+public:
+  using context_type = std::remove_cvref_t<decltype(std::declval<Base>().context())>;
+  lingering(context_type context, evidence& log) : Base(std::move(context)), log_(log) { ++log_.incarnations; }
+  void configure() override {
+    this->context().handlers().template add_packet<&lingering::on_ask>().template add_packet<&lingering::on_note>();
+  }
+  task<void> on_closing(const spot_closing_context&, std::stop_token) override {
+    log_.runs.push_back("closing");
+    auto waiting = log_.gate.wait();
+    co_await std::move(waiting);
+    log_.runs.push_back("closed");
+  }
 
-std::size_t reads_of(mesh& net, std::size_t host) { return net.faults(host).count(store_operation::read); }
+private:
+  task<answer> on_ask(const ask& m, const message_context&) {
+    log_.runs.push_back(m.text);
+    if (m.text == "close")
+      co_await this->context().close();
+    co_return answer{m.text + "!"};
+  }
+  void on_note(const note& m, const message_context&) { log_.runs.push_back(m.text); }
 
-std::size_t reads_for_one_request(mesh& net) {
-  const auto before = reads_of(net, 1);
-  net.run(net.host(1).spots().request_to_spot("c", ask{"x"}).submit<answer>());
-  return reads_of(net, 1) - before;
-}
+  evidence& log_;
+};
 
-TEST_CASE("M-74 a known route needs no store, until it is too old") {
-  evidence log;
-  mesh net{2};
-  start_probes(net, log);
-  net.run(ask_at(net.host(0), "c", "alive"));
-  CHECK(reads_for_one_request(net) > 0);
-  CHECK(reads_for_one_request(net) == 0);
-  CHECK(reads_for_one_request(net) == 0);
-  net.advance(16s);
-  CHECK(reads_for_one_request(net) > 0);
-}
-
-TEST_CASE("a route lives no longer than the lease of its owner, and not at all with the cache off") {
-  evidence log;
-  mesh net{2};
-  start_probes(net, log);
-  net.run(ask_at(net.host(0), "c", "alive"));
-  net.cut_store(0); // no renewal: within 10 s the owner admits nothing more
-  CHECK(reads_for_one_request(net) > 0);
-  net.advance(12s); // younger than the cache allows
-  const auto before = reads_of(net, 1);
-  CHECK_FALSE(
-    net.run(as_result(net.host(1).spots().request_to_spot("c", ask{"x"}).timeout(1s).submit<answer>())).has_value());
-  CHECK(reads_of(net, 1) > before);
-
-  evidence other_log;
-  mesh off{{.hosts = 2, .adjust = [](std::size_t, host_options& options) { options.route_cache_max_age = 0ms; }}};
-  start_probes(off, other_log);
-  off.run(ask_at(off.host(0), "c", "alive"));
-  CHECK(reads_for_one_request(off) > 0);
-  CHECK(reads_for_one_request(off) > 0);
-}
-
-TEST_CASE("M-77 cache age and follow time: 26/30 is refused, 25/30 and 0 are accepted") {
-  const auto starts = [](std::chrono::milliseconds age, std::chrono::milliseconds follow) {
-    mesh net{{.hosts = 1, .adjust = [=](std::size_t, host_options& options) {
-                options.route_cache_max_age = age;
-                options.message_follow_duration = follow;
-              }}};
-    try {
-      net.start([](host& started) { started.add_mesh("m").object_client(); });
-      return true;
-    } catch (const configuration_error&) {
-      return false;
-    }
+template <class Base>
+auto lingering_at(evidence& log) {
+  return [&log](auto& factory) {
+    using spot_type = lingering<Base>;
+    factory.disable_relocation().construct_with([&log](typename spot_type::context_type context) {
+      return std::make_unique<spot_type>(std::move(context), log);
+    });
   };
-  CHECK_FALSE(starts(26s, 30s));
-  CHECK(starts(25s, 30s));
-  CHECK(starts(26s, 0s));
-  CHECK(starts(0s, 3s));
 }
 
-TEST_CASE("M-82 a stale route: the request is unavailable and runs nowhere, the next call finds the new owner") {
+void serve_lingering(host& started, std::size_t index, evidence& log) {
+  auto& node = started.add_mesh("m");
+  auto server = node.object_server();
+  server.add_instance_spot_factory<lingering<instance_spot>>("lingering", lingering_at<instance_spot>(log));
+  server.add_spot_factory<lingering<spot<>>>("room", lingering_at<spot<>>(log));
+  if (index != 0)
+    node.placement_weight(0);
+}
+
+TEST_CASE("M-64 C-117 behind a closing seal: not_found without intent, with intent held for the next incarnation") {
+  for (std::size_t from : {0, 1}) {
+    evidence log;
+    mesh net{2};
+    net.start([&log](host& started, std::size_t index) { serve_lingering(started, index, log); });
+    const auto spots = net.host(from).spots();
+    CHECK(net.run(spots.request_to_spot("c", ask{"close"}).instance_spot("lingering").submit<answer>()).text == "close!");
+    net.run_until([&] { return log.gate.waiting() == 1; });
+    check_refused(net, from, error_kind::not_found, false);
+    auto send = spots.send_to_spot("c", note{"held send"}).instance_spot("lingering").submit();
+    auto request = spots.request_to_spot("c", ask{"held request"}).instance_spot("lingering").submit<answer>();
+    net.run_until_idle();
+    CHECK_FALSE(request.ready());
+    log.gate.open();
+    CHECK(net.run(std::move(request)).text == "held request!");
+    net.run(std::move(send));
+    CHECK(log.runs == std::vector<std::string>{"close", "closing", "closed", "held send", "held request"});
+    CHECK(log.incarnations == 2);
+  }
+}
+
+TEST_CASE("M-64 C-117 a User Spot behind its seal is not_found") {
   evidence log;
-  mesh net{3};
-  net.start([&log](host& started, std::size_t index) {
-    serve_probes(started.add_mesh("m"), log);
-    if (index != 0)
-      started.mesh("m").placement_weight(0);
-  });
-  net.run(net.host(2).spots().get_or_create("c", "room").submit());
-  net.run(net.host(1).spots().request_to_spot("c", ask{"alive"}).submit<answer>()); // host 1 knows the route
-  const auto ref = net.run(net.host(2).spots().find("c"));
-  REQUIRE(ref.has_value());
-  CHECK(net.run(net.host(2).spots().close(*ref)));
-  net.host(0).mesh("m").placement_weight(0);
-  net.host(2).mesh("m").placement_weight(100);
-  net.advance(2s);
-  net.run(net.host(2).spots().get_or_create("c", "room").submit());
-  net.run_until_idle();
-  REQUIRE(net.owner_of("c") == 2);
-  CHECK(failure(net, net.host(1).spots().request_to_spot("c", ask{"stale"}).submit<answer>())
-        == error_kind::unavailable);
-  CHECK(net.run(net.host(1).spots().request_to_spot("c", ask{"fresh"}).submit<answer>()).text == "fresh!");
-  net.run_until_idle();
-  CHECK(log.count("stale") == 0);
-  CHECK(log.count("fresh") == 1);
+  mesh net{2};
+  net.start([&log](host& started, std::size_t index) { serve_lingering(started, index, log); });
+  const auto made = net.run(net.host(0).spots().get_or_create("c", "room").submit());
+  CHECK(net.run(net.host(1).spots().request_to_spot("c", ask{"alive"}).submit<answer>()).text == "alive!");
+  auto closed = net.host(0).spots().close(made.spot);
+  net.run_until([&] { return log.gate.waiting() == 1; });
+  for (std::size_t from : {0, 1}) {
+    const auto spots = net.host(from).spots();
+    CHECK(failure(net, spots.request_to_spot("c", ask{"x"}).submit<answer>()) == error_kind::not_found);
+    CHECK(failure(net, spots.request_to_spot("c", ask{"x"}).submit<answer>()) == error_kind::not_found);
+  }
+  log.gate.open();
+  CHECK(net.run(std::move(closed)));
+  CHECK(log.count("x") == 0);
+}
+
+TEST_CASE("M-64 M-143 an owner that drains takes nothing new: shutting_down, while what it had runs to its end") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  net.run(ask_at(net.host(1), "c", "alive"));
+  auto held = net.host(1).spots().request_to_spot("c", held_ask{"held"}).submit<answer>();
+  net.run_until([&] { return log.gate.waiting() == 1; });
+  auto ending = net.host(0).shutdown();
+  net.run_until([&] { return net.host(0).status().state == host_state::draining; });
+  for (std::size_t from : {0, 1})
+    CHECK(failure(net, net.host(from).spots().request_to_spot("c", ask{"x"}).submit<answer>())
+          == error_kind::shutting_down);
+  net.run(net.host(1).spots().send_to_spot("c", note{"x"}).submit()); // admitted here, dropped there
+  CHECK(failure(net, net.host(0).spots().send_to_spot("c", note{"x"}).submit()) == error_kind::shutting_down);
+  log.gate.open();
+  CHECK(net.run(std::move(held)).text == "held!");
+  net.run(std::move(ending));
+  CHECK(log.count("x") == 0);
 }
 
 } // namespace

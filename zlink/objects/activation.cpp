@@ -423,7 +423,7 @@ task<record*> activation::load_first(std::string id, placement::row_record row) 
     first = make_record(root.request ? record_kind::request : record_kind::send);
     if (!root.metadata.empty())
       first->more().metadata = message_metadata::decode(root.metadata);
-    first->body.emplace<encoded_value>(encoded_value{root.packet_name, root.content_type, root.data});
+    first->body.emplace<encoded_value>(root.packet_name, root.content_type, byte_view{root.data});
   } catch (const std::exception&) {
     if (first != nullptr)
       free_record(std::exchange(first, nullptr));

@@ -58,8 +58,8 @@ struct execution_domain {
   bool admits(steady_time now) const noexcept {
     return now.time_since_epoch().count() < admission_deadline.load(std::memory_order_acquire);
   }
-  /// The deadline has passed, as far as the host's timers go: asked where a look at the clock for each message would cost
-  /// too much. Turns ask the clock.
+  /// The deadline is near or over: while it is not, nobody has to look at the clock for each message. Turns always
+  /// ask the clock.
   std::atomic<bool> admission_over{true};
 };
 

@@ -12,6 +12,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::seconds registration_patience{10};
+constexpr std::chrono::seconds admission_watch_lead{1}; // far more than any timer is late
 
 error failure_of(placement::registration_outcome outcome, const node_runtime& node) {
   const std::string name = "mesh \"" + node.mesh_name() + "\": ";
@@ -31,7 +32,7 @@ void host_runtime::note_deadline(std::optional<steady_time> until) {
                                   std::memory_order_release);
   domain.admission_over.store(!until, std::memory_order_release);
   if (until)
-    infra->schedule(admission_watch_, *until);
+    infra->schedule(admission_watch_, *until - admission_watch_lead); // who asks too early asks the clock as well
   else
     infra->unschedule(admission_watch_);
 }

@@ -278,6 +278,13 @@ task<void> activation::abort(attempt& a) {
   end.reservation = a.reservation;
   end.target_owner = host_.token();
   for (int i = 0; i < attempts; ++i) {
+    if (!host_.ownership->held()) { // past the deadline nothing is changed (S-40); what stays is found again later (S-116)
+      if (host_.ending())
+        co_return;
+      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{200});
+      co_await std::move(pausing);
+      continue;
+    }
     end.target = a.node.stamp();
     auto decided = placement::abort(a.seen, end);
     auto* step = std::get_if<placement::fragment>(&decided);
@@ -346,6 +353,8 @@ task<void> activation::retire_root(counted_ptr<spot_object> object) {
     auto* row = seen.record ? std::get_if<placement::row_record>(&*seen.record) : nullptr;
     if (row == nullptr || !row->root || row->generation != object->generation())
       co_return;
+    if (!host_.ownership->held())
+      co_return; // no change past the deadline; the pointer does no harm and goes with the row
     const bool recorded = row->root->cursor != 0;
     const placement::owned_object owned{placement::object_kind::instance_spot, object->id(), host_.token()};
     // First the record that the handler has ended, then the end of the pointer (C-97).

@@ -167,6 +167,8 @@ task<bool> closing::mark(spot_object& object) {
     const auto* row = placement::row_in(*seen);
     if (row == nullptr || row->generation != object.generation())
       co_return true; // the row is gone already: the instance follows it
+    if (!host_.ownership->held())
+      co_return false; // no change past the deadline (S-40)
     auto decided = placement::mark_closing(*seen, owned);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
@@ -323,6 +325,8 @@ task<void> closing::remove_row(std::string id, placement::object_kind kind, obje
       co_return;
     const auto root = row->root;
     placement::owned_object owned{kind, id, host_.token()};
+    if (!host_.ownership->held())
+      co_return; // no change past the deadline (S-40): a later pass finds the row (S-116), or its lease ends
     auto decided = placement::remove(*seen, owned);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)

@@ -26,7 +26,7 @@ task<void> row_recovery::settle(std::string id, object_generation generation) {
   auto outcome = co_await std::move(reading);
   const auto* seen = placement::seen_in(outcome);
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
-  if (row == nullptr || row->generation != generation || row->owner != host_.token() || host_.objects.find(id))
+  if (row == nullptr || !host_.ownership->held() || row->generation != generation || row->owner != host_.token() || host_.objects.find(id))
     co_return;
   const bool goes_on = row->kind == placement::object_kind::instance_spot && row->root && !row->closing && !row->payload_lost;
   if (goes_on) {

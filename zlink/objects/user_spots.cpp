@@ -406,6 +406,8 @@ task<bool> user_spots::finish_reservation(placement::observed_object seen, place
       if (row != nullptr && row->generation == generation && row->state == placement::allocation_state::active)
         co_return commit; // an earlier attempt got through late
     }
+    if (!host_.ownership->held())
+      continue; // past the deadline nothing is changed (S-40)
     if (auto* node = host_.find_node(end.target.node.mesh_name))
       end.target = node->stamp(); // the node may have published another revision meanwhile (C-39)
     auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);

@@ -21,6 +21,11 @@ bool is_same(const store_condition& a, const store_condition& b) noexcept {
   return a.what == b.what && a.operand == b.operand;
 }
 
+template <class Named>
+bool names(const std::vector<Named>& all, std::string_view key) noexcept { // a few
+  return std::any_of(all.begin(), all.end(), [key](const Named& one) { return one.key == key; });
+}
+
 /// Slots of a lifecycle that ended are gone with it; freeing them frees nothing (S-83).
 bool is_freeing(slot_step step) noexcept { return step == slot_step::free_reserved || step == slot_step::free_active; }
 
@@ -56,9 +61,11 @@ placing batch_builder::place(fragment& what) {
   if (const auto folded = fold(what); folded != placing::placed)
     return folded;
   for (const auto& condition : what.conditions) {
+    if (find_shared(condition.key))
+      continue;
     const auto [use, added] = keys_.try_emplace(condition.key);
     if (added) {
-      use->second.condition = &condition;
+      use->second = {&condition, names(what.mutations, condition.key)};
       conditions_.push_back(&condition);
     }
   }
@@ -69,7 +76,8 @@ placing batch_builder::place(fragment& what) {
   }
   rows_.push_back({mutations_.size(), numbers});
   for (const auto& mutation : what.mutations) {
-    keys_[mutation.key].changed = true;
+    if (!names(what.conditions, mutation.key))
+      keys_[mutation.key].changed = true;
     mutations_.push_back(&mutation);
   }
   bytes_ += new_bytes;
@@ -103,25 +111,47 @@ placing batch_builder::draw(const fragment& what, new_generations& numbers) cons
 }
 
 /// No key clash with what is placed, and room for it.
-bool batch_builder::fits(const fragment& what, std::size_t& bytes) const {
+bool batch_builder::fits(const fragment& what, std::size_t& bytes) {
   // A key that is both in a condition and a mutation, or in what is placed, counts again: that errs on the safe side.
   const auto keys = what.mutations.size() + what.conditions.size() + what.capacity.size();
   for (const auto& mutation : what.mutations) {
-    if (keys_.contains(mutation.key))
+    if (!names(what.conditions, mutation.key) && keys_.contains(mutation.key))
       return false;
     bytes += encoded_size(mutation);
   }
   for (const auto& condition : what.conditions) {
+    const bool changes = names(what.mutations, condition.key);
+    if (const auto* known = find_shared(condition.key)) {
+      if (changes || !is_same(*known, condition))
+        return false;
+      continue;
+    }
     const auto found = keys_.find(condition.key);
-    if (found == keys_.end())
+    if (found == keys_.end()) {
       bytes += encoded_size(condition);
-    else if (found->second.changed || !is_same(*found->second.condition, condition))
+      continue;
+    }
+    if (changes || found->second.changed || !is_same(*found->second.condition, condition))
       return false;
+    note_shared(found->second.condition);
   }
   bytes += what.capacity.size() * type_growth;
   return fragments_ == 0
          || (keys_.size() + capacity_.size() + keys + counter_keys <= store_bounds::batch_keys
              && bytes_ + bytes <= store_bounds::batch_bytes);
+}
+
+const store_condition* batch_builder::find_shared(std::string_view key) const noexcept {
+  for (const auto* one : shared_)
+    if (one->key == key)
+      return one;
+  return nullptr;
+}
+
+void batch_builder::note_shared(const store_condition* condition) {
+  constexpr std::size_t few = 8;
+  if (shared_.size() < few)
+    shared_.push_back(condition);
 }
 
 batch_builder::folding* batch_builder::find_folding(node_name node) noexcept {

@@ -113,6 +113,10 @@ private:
     const store_condition* condition = nullptr;
     bool changed = false;
   };
+  /// A condition that several fragments name, such as the host's lease; null: not met twice so far. None of them is
+  /// changed: who changes a key that is placed goes into the next batch.
+  const store_condition* find_shared(std::string_view key) const noexcept;
+  void note_shared(const store_condition* condition);
   struct folding {
     node_identity node;
     const capacity_copies::copy* before = nullptr;
@@ -121,7 +125,7 @@ private:
     bool changed = false;
   };
 
-  bool fits(const fragment& what, std::size_t& bytes) const;
+  bool fits(const fragment& what, std::size_t& bytes);
   folding* find_folding(node_name node) noexcept;
   placing fold(const fragment& what);
   placing fold(folding& at, const capacity_change& change);
@@ -134,6 +138,7 @@ private:
   std::unordered_map<std::string_view, key_use> keys_;
   std::vector<folding> capacity_; ///< of few nodes: mostly the host's own
   std::vector<const store_condition*> conditions_;
+  std::vector<const store_condition*> shared_; ///< a few, asked before the hash table
   std::vector<const store_mutation*> mutations_;
   std::vector<placed_row> rows_;
   std::uint64_t objects_ = 0;     ///< numbers taken from the counter of objects

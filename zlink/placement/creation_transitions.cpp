@@ -85,6 +85,7 @@ reserve_decision reserve(const observed_object& seen, const reserve_request& req
   const auto row = reserved_row(request, {});
   fragment step;
   step.issues = issue::both;
+  step.conditions.reserve(3);
   step.conditions.push_back(missing(key));
   step.conditions.push_back(lease_held(request.target_owner));
   step.conditions.push_back(descriptor_unchanged(request.target));

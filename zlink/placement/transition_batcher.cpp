@@ -143,16 +143,24 @@ void transition_batcher::next() {
     send({take_waiting(), false, 0});
 }
 
-/// Starts reading a counter if the next batch issues numbers and it was never read.
+/// Starts reading a counter that the next batch needs: one never read, or one that spoke against a fragment.
 bool transition_batcher::read_missing_counter() {
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), look_ahead));
-  if (std::all_of(waiting_.begin(), end, [](const entry& one) { return one.what.issues == issue::nothing; }))
-    return false;
-  for (const auto which : {sequence::object, sequence::authority})
-    if (!copies_.counters.find(which)) {
-      read_counter(which, [this](bool) { next(); });
-      return true;
-    }
+  bool issues = false;
+  bool doubted = false;
+  for (auto one = waiting_.begin(); one != end; ++one) {
+    issues = issues || one->what.issues != issue::nothing;
+    doubted = doubted || (one->doubted && one->what.issues != issue::nothing);
+  }
+  if (issues)
+    for (const auto which : {sequence::object, sequence::authority})
+      if (!copies_.counters.find(which) || (doubted && !just_read_.contains(counter_key(which)))) {
+        read_counter(which, [this, which](bool) {
+          just_read_.insert(counter_key(which));
+          next();
+        });
+        return true;
+      }
   return false;
 }
 
@@ -240,6 +248,9 @@ void transition_batcher::judge(entry& one, placing why) const {
 }
 
 bool transition_batcher::was_just_read(const fragment& what) const {
+  if (what.issues != issue::nothing
+      && !(just_read_.contains(counter_key(sequence::object)) && just_read_.contains(counter_key(sequence::authority))))
+    return false;
   return std::all_of(what.capacity.begin(), what.capacity.end(),
                      [&](const capacity_change& change) { return just_read_.contains(capacity_key(change.node)); });
 }

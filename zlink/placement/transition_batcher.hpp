@@ -89,7 +89,7 @@ private:
   const std::shared_ptr<location_store> store_;
   unique_function<void()> on_stall_;
   shared_copies copies_;
-  std::unordered_set<std::string> just_read_; ///< capacity records read since the last batch was built
+  std::unordered_set<std::string> just_read_; ///< capacity records and counters read since the last batch was built
   std::deque<entry> waiting_;
   std::vector<group> parts_; ///< of a batch that met a Conflict, still to be tried; the next one last
   bool busy_ = false;

@@ -191,8 +191,11 @@ TEST_CASE("S-66 losing links changes no row, no lease and no owner; a healthy li
   CHECK(net.run(ask(net.host(stranger), "a", "4")).generation == row->generation.value);
   // The other way round: its links are fine, its lease ends.
   net.cut_store(owner);
+  const auto rid = net.host(owner).mesh("m").rid();
+  net.run_until([&] { return !net.host(owner).status().accepting_work; });
+  CHECK(net.host(stranger).runtime().find_node("m")->links->ready_link(rid) != nullptr);
+  CHECK(failure(net, ask(net.host(stranger), "a", "5")) == error_kind::unavailable);
   net.advance(1min);
-  CHECK(net.host(stranger).runtime().find_node("m")->links->ready_link(net.host(owner).mesh("m").rid()) != nullptr);
   CHECK(failure(net, ask(net.host(stranger), "a", "5")) == error_kind::unavailable);
   CHECK(row_of(net, "a") == row);
 }

@@ -18,6 +18,7 @@ TEST_CASE("C-98 S-116 S-156 an activation whose reservation comes through late i
   CHECK(failure(net, rouse(net.host(0), "a", "first")) == error_kind::internal_failure);
   CHECK_FALSE(row_of(net, "a"));
   net.faults(0).release_all(); // now it happens
+  net.run_until_idle();
   const auto late = row_of(net, "a");
   REQUIRE(late);
   CHECK(late->state == allocation_state::reserved);

@@ -15,6 +15,7 @@
 #include "zlink/message.hpp"
 #include "zlink/metadata.hpp"
 #include "zlink/packet.hpp"
+#include "zlink/queries.hpp"
 #include "zlink/relocation_policy.hpp"
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"

@@ -59,8 +59,11 @@ void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& no
 
 void outbound::accept_remote(submission message) {
   for (;;) {
-    if (auto why = host_.refuse_arrival()) {
-      refuse_arrived(std::move(message), local_verdict::refused, std::move(why));
+    auto refused = host_.refuse_arrival();
+    if (!refused)
+      refused = host_.refuse_owned_work(); // on arrival, not only when its turn begins: nothing is queued for later (S-41, S-46)
+    if (refused) {
+      refuse_arrived(std::move(message), local_verdict::refused, std::move(refused));
       return;
     }
     if (queue_behind(message)) // for a Spot that is on its way: what came before waits there

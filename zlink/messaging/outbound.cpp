@@ -84,9 +84,13 @@ local_verdict outbound::judge_local(record* r, std::string_view id, const instan
   bool same_gate = false;
   bool stale = false;
   bool expected = false; // the sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88)
+  const bool no_lease = host_.domain.admission_over.load(std::memory_order_acquire);
   const auto look_at = [&](spot_object& object) {
     same_gate = forbidden != nullptr && &object.home() == forbidden;
-    why = conflict(object.factory().kind, object.factory().type, intent, id);
+    if (no_lease)
+      why = host_.refuse_owned_work(); // also where the gate is held and its turn would begin much later (S-41)
+    if (!why)
+      why = conflict(object.factory().kind, object.factory().type, intent, id);
     stale = fence != nullptr && !fits(*fence, object);
     expected = fence != nullptr && object.generation() && fence->object == object.generation();
     return !same_gate && !why && !stale;

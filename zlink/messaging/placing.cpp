@@ -81,6 +81,7 @@ void outbound::begin_here(const std::string& id, const resolution& found, node_r
 
 task<result<outbound::chosen_target>> outbound::choose_target(const std::string& id, node_runtime& node,
                                                               std::optional<std::string> type) {
+  auto refreshed = placement::refresh_outcome::unavailable;
   for (bool fresh = false;; fresh = true) {
     if (auto before = chosen_before(id)) {
       if (before->type.empty() && type && offers(*before->descriptor, *type))
@@ -90,10 +91,15 @@ task<result<outbound::chosen_target>> outbound::choose_target(const std::string&
     }
     const auto snapshot = node.peers_known->snapshot();
     auto choice = choose_among(*snapshot, node, type);
-    if (choice || fresh)
+    if (choice)
+      co_return choice;
+    // Without an answer an old list does not show that nobody is there (S-68).
+    if (fresh && refreshed == placement::refresh_outcome::unavailable && choice.error().kind() == error_kind::not_found)
+      co_return error{error_kind::unavailable, "the Location Store does not tell which nodes there are"};
+    if (fresh)
       co_return choice;
     auto refreshing = node.peers_known->refresh(); // nobody fits by what was known: look again before saying so
-    co_await std::move(refreshing);
+    refreshed = co_await std::move(refreshing);
   }
 }
 

@@ -69,8 +69,6 @@ TEST_CASE("S-75 the same reservation again gives what it got; with other content
     auto request = s.w.wish(kind, "x", s.source);
     s.run(narrow(reserve(s.seen(), request)));
     const auto issued = row_in(s.seen())->generation;
-    request.generation.value += 50;
-    request.authority.value += 50;
     const auto again = reserve(s.seen(), request);
     REQUIRE(std::holds_alternative<already_reserved>(again));
     CHECK(std::get<already_reserved>(again).generation == issued);
@@ -91,14 +89,15 @@ TEST_CASE("S-77 an Entry Spot's id is refused, also when the claim appears after
   CHECK(s.now() == claimed);
 }
 
-TEST_CASE("S-26 while it is being created an object is its row and its slots, nothing else") {
+TEST_CASE("S-26 while it is being created an object is its row, its slots and its numbers, nothing else") {
   for (const auto kind : all_kinds) {
     scene s{kind};
     const auto before = s.w.dump();
     s.enter(reserved);
     auto after = s.w.dump();
-    CHECK(after.size() == before.size() + 1);
-    after.erase(object_key(kind, "x"));
+    CHECK(after.size() == before.size() + 3);
+    for (const auto& key : {object_key(kind, "x"), counter_key(sequence::object), counter_key(sequence::authority)})
+      CHECK(after.erase(key) == 1);
     for (const auto& [key, value] : before)
       CHECK((after[key] == value) == (key != capacity_key(s.source.descriptor.node)));
   }
@@ -159,18 +158,66 @@ TEST_CASE(
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
 }
 
-TEST_CASE("S-30 a reservation or reincarnation without a number left is refused as exhausted") {
+TEST_CASE("S-30 without a number left nothing is reserved, reincarnated or given another owner, and nothing changes") {
+  for (const auto which : {sequence::object, sequence::authority}) {
+    scene fresh{object_kind::instance_spot};
+    scene closed{object_kind::instance_spot};
+    scene moved{object_kind::instance_spot};
+    closed.enter(closing);
+    moved.enter(prepared);
+    for (auto* s : {&fresh, &closed, &moved}) {
+      put_one(s->w.store(), counter_key(which), encode(counter_record{generation_limit}));
+      const auto before = s->w.dump();
+      const auto step = s == &fresh    ? narrow(reserve(s->seen(), s->w.wish(s->kind, "x", s->source)))
+                        : s == &closed ? reincarnate(s->seen(), s->owned())
+                                       : change_owner(s->seen(), s->move(), std::nullopt);
+      // Another host, whose copies of the counters are up to date.
+      transition_batcher other{s->w.posting, [] {}};
+      std::optional<fragment_outcome> end;
+      other.add(std::get<fragment>(step), [&](fragment_result r) { end = r.what; });
+      other.flush();
+      s->w.posting->run();
+      const bool may = s == &moved && which == sequence::object; // which a move does not issue
+      CHECK(end == (may ? fragment_outcome::applied : fragment_outcome::exhausted));
+      CHECK((s->w.dump() == before) == !may);
+    }
+  }
+}
+
+TEST_CASE("S-30 S-31 the last number is issued, then the counter stands at its mark for good") {
+  scene s{object_kind::user_spot};
+  put_one(s.w.store(), counter_key(sequence::object), encode(counter_record{generation_limit - 2}));
+  std::vector<fragment_result> ends;
+  for (int i = 0; i < 4; ++i) {
+    const auto id = "x" + std::to_string(i);
+    s.w.batcher.add(std::get<fragment>(reserve(s.w.see(s.kind, id), s.w.wish(s.kind, id, s.source))),
+                    [&](fragment_result r) { ends.push_back(std::move(r)); });
+  }
+  s.w.batcher.flush();
+  s.w.posting->run();
+  REQUIRE(ends.size() == 4);
+  int applied = 0;
+  for (const auto& end : ends)
+    applied += end.what == fragment_outcome::applied;
+  CHECK(applied == 2);
+  CHECK(s.w.see(s.kind, "x0").record);
+  CHECK(row_in(s.w.see(s.kind, "x1"))->generation.value == generation_limit - 1);
+  CHECK(s.w.see<counter_record>(counter_key(sequence::object)).record->next == generation_limit);
+  CHECK(s.w.counters_match_rows());
+}
+
+TEST_CASE("C-120 a counter that fell behind the row is corruption and changes nothing") {
   scene s{object_kind::instance_spot};
-  auto request = s.w.wish(s.kind, "x", s.source);
-  request.generation.value = generation_limit;
-  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
-  request = s.w.wish(s.kind, "x", s.source);
-  request.authority = {};
-  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
   s.enter(closing);
-  CHECK(
-    std::get<refusal>(reincarnate(s.seen(), s.owned(), detail::object_generation{generation_limit}, s.new_authority()))
-    == refusal::exhausted);
+  put_one(s.w.store(), counter_key(sequence::object), encode(counter_record{1}));
+  const auto before = s.w.dump();
+  transition_batcher other{s.w.posting, [] {}};
+  std::optional<fragment_outcome> end;
+  other.add(std::get<fragment>(reincarnate(s.seen(), s.owned())), [&](fragment_result r) { end = r.what; });
+  other.flush();
+  s.w.posting->run();
+  CHECK(end == fragment_outcome::corrupt);
+  CHECK(s.w.dump() == before);
 }
 
 TEST_CASE(
@@ -274,9 +321,7 @@ TEST_CASE("S-29 S-97 a move keeps the object generation, raises the owner's, and
     s.enter(prepared);
     const auto before = *row_in(s.seen());
     s.w.publish(s.target);
-    CHECK(std::get<refusal>(change_owner(s.seen(), s.move(), before.authority, s.membership(s.target)))
-          == refusal::impossible);
-    s.run(change_owner(s.seen(), s.move(), s.new_authority(), s.membership(s.target)));
+    s.run(change_owner(s.seen(), s.move(), s.membership(s.target)));
     const auto after = *row_in(s.seen());
     CHECK(after.generation == before.generation);
     CHECK(after.authority > before.authority);
@@ -290,21 +335,21 @@ TEST_CASE("S-29 S-97 a move keeps the object generation, raises the owner's, and
 TEST_CASE("S-96 S-100 an attempt that was replaced never commits; of fence and commit exactly one wins") {
   scene s{object_kind::user_spot};
   s.enter(prepared);
-  const auto first = change_owner(s.seen(), s.move(), s.new_authority(), std::nullopt);
+  const auto first = change_owner(s.seen(), s.move(), std::nullopt);
   s.attempt = detail::attempt_generation{77};
   s.run(reserve_move(s.seen(), s.move()));
   CHECK(s.w.counters_match_rows()); // no second slots
   CHECK(s.w.apply(first).what == fragment_outcome::conflict);
   auto old_attempt = s.move();
   old_attempt.attempt = detail::attempt_generation{3};
-  CHECK(std::get<refusal>(change_owner(s.seen(), old_attempt, s.new_authority(), std::nullopt)) == refusal::conflict);
+  CHECK(std::get<refusal>(change_owner(s.seen(), old_attempt, std::nullopt)) == refusal::conflict);
   CHECK(std::get<refusal>(release_move(s.seen(), s.kind, "x", s.relocation, detail::attempt_generation{3}))
         == refusal::conflict);
   for (const bool fence_first : {true, false}) {
     scene race{object_kind::user_spot};
     race.enter(prepared);
     const auto fence = preserve(race.seen(), race.owned());
-    const auto take = change_owner(race.seen(), race.move(), race.new_authority(), std::nullopt);
+    const auto take = change_owner(race.seen(), race.move(), std::nullopt);
     CHECK(race.w.apply(fence_first ? fence : take).what == fragment_outcome::applied);
     CHECK(race.w.apply(fence_first ? take : fence).what == fragment_outcome::conflict);
     CHECK((row_in(race.seen())->owner == race.source.owner) == fence_first);

@@ -113,6 +113,9 @@ private:
   alignas(16) unsigned char place_[room];
 };
 
+/// What the body is called in reports; "(none)" for an empty one.
+std::string packet_name_of(payload& body);
+
 template <class T>
 struct value_ops_for {
   static constexpr bool in_place

@@ -62,7 +62,7 @@ private:
 };
 
 template <class R, class Make>
-handler_run* start_run(execution_object& object, record* r, Make make);
+handler_run* start_run(record* r, Make make);
 
 /// Makes an entry from `R f(const T&, const message_context&)`, R nothing, a packet, or a task of either.
 template <class F>
@@ -81,7 +81,7 @@ function_handler make_function_handler(F function, std::string packet_name) {
   made.invoke = [function = std::move(function)](execution_object& object, record* r) mutable -> handler_run* {
     auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
     if constexpr (task_value<typename shape::result>::is_task) {
-      return start_run<reply>(object, r, [&](handler_run& run) { return function(served, run.context()); });
+      return start_run<reply>(r, [&](handler_run& run) { return function(served, run.context()); });
     } else {
       const message_context context{&object, r};
       if constexpr (std::is_void_v<reply>) {

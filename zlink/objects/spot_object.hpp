@@ -13,6 +13,7 @@
 
 namespace zlink::detail {
 
+class behavior_call;
 class face_port;
 class host_runtime;
 class spot_timers;
@@ -48,6 +49,9 @@ public:
   const spot_factory& factory() const noexcept { return *factory_; }
   const object_home& home_node() const noexcept { return home_; }
   std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
+  std::string_view surface() const noexcept override;
+  std::string_view spot_id() const noexcept override { return id_; }
+  std::string subject_of(record& r) const override;
   object_generation generation() const noexcept { return generation_; }
   authority_generation authority() const noexcept { return authority_; }
   void set_generations(object_generation object, authority_generation authority) noexcept {
@@ -63,6 +67,7 @@ public:
   /// Destroys the instance, its timers and its face. The object keeps identity only.
   void dispose() noexcept;
   spot_application* application() const noexcept { return application_.get(); }
+  /// Throws `operation_failed` in a turn of a part: the face belongs to the Spot's own gate.
   caf::event_based_actor* self();
   spot_timers& timers();
   bool has_timers() const noexcept { return timers_ != nullptr; }
@@ -70,8 +75,7 @@ public:
   /// A new registration while `configure()` runs.
   void register_handler(handler_entry entry);
   /// After the closing seal: operations of the context end in `unavailable` (M-24).
-  bool fenced() const noexcept { return fenced_; }
-  void fence() noexcept { fenced_ = true; }
+  bool fenced() const noexcept { return fenced_.load(std::memory_order_relaxed); }
   /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
   steady_time last_work() const noexcept { return steady_time{steady_duration{last_work_.load(std::memory_order_relaxed)}}; }
   void note_work() noexcept;
@@ -90,6 +94,7 @@ public:
 
 private:
   ~spot_object() override;
+  class serving_scope;
   dispatched dispatch_message(record* r);
 
   const object_home& home_;
@@ -103,9 +108,10 @@ private:
   handler_table_builder* configuring_ = nullptr;
   caf::behavior behavior_;
   std::unique_ptr<face_port> face_;
+  behavior_call* serving_ = nullptr;
   std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
-  bool fenced_ = false;
+  std::atomic<bool> fenced_{false};
   bool first_record_pending_ = false;
 };
 

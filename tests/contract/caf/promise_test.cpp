@@ -25,12 +25,16 @@ struct promise_and_fail {
 struct keep {
   int value = 0;
 };
+struct close_me {
+  int unused = 0;
+};
 struct kept {
   int value = 0;
 };
 ZLINK_PACKET(promise_me, "promise.promise_me", unused)
 ZLINK_PACKET(promise_and_fail, "promise.promise_and_fail", unused)
 ZLINK_PACKET(keep, "promise.keep", value)
+ZLINK_PACKET(close_me, "promise.close_me", unused)
 ZLINK_PACKET(kept, "promise.kept", value)
 
 /// Uses `self()` inside its handlers only.
@@ -48,6 +52,7 @@ public:
         throw std::runtime_error{"after the promise"};
       },
       [this](const keep& m) { promise_.deliver(kept{m.value}); },
+      [this](const close_me&) { auto closing = context().close(); },
     };
   }
 
@@ -110,13 +115,12 @@ TEST_CASE("a shutdown waits for a promise until the request's deadline, a close 
     CAPTURE(closes);
     mesh net{1};
     net.start(serve);
-    auto promised = zlink::as_result(ask<promise_me>(net.host(0), closes ? 10min : 5s));
+    auto promised = ask<promise_me>(net.host(0), closes ? 10min : 5s);
     net.run_until_idle();
     const auto began = net.elapsed();
     if (closes) {
-      const auto spot = net.run(net.host(0).spots().find("p"));
-      REQUIRE(spot.has_value());
-      CHECK(net.run(net.host(0).spots().close(*spot)));
+      net.run(net.host(0).spots().send_to_spot("p", close_me{}).submit());
+      net.run_until([&] { return promised.ready(); });
       CHECK(net.elapsed() - began >= 29s);
       CHECK(net.elapsed() - began < 32s);
     } else {
@@ -125,7 +129,7 @@ TEST_CASE("a shutdown waits for a promise until the request's deadline, a close 
       CHECK(net.elapsed() - began >= 4s);
       CHECK(net.elapsed() - began < 7s);
     }
-    const auto outcome = net.run(std::move(promised));
+    const auto outcome = net.run(zlink::as_result(std::move(promised)));
     REQUIRE_FALSE(outcome.has_value());
     CHECK(outcome.error().kind() == (closes ? error_kind::unavailable : error_kind::deadline_exceeded));
   }

@@ -80,7 +80,7 @@ TEST_CASE("X-147 among room, cancellation, deadline and the end of the Spot one 
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     stage scene;
     scene.acts["hold"] = hold_at("d");
-    scene.acts["fill"] = [&scene](player& p) -> zlink::task<int> {
+    scene.acts["fill"] = [&scene](player&) -> zlink::task<int> {
       scene.note("one more");
       co_return 0;
     };
@@ -160,6 +160,27 @@ TEST_CASE("X-148 X-150 one deadline covers finding, waking, handling and answeri
   net.run_until_idle();
 }
 
+TEST_CASE("X-150 a call without a timeout has that of the node, and that is thirty seconds unless it is set") {
+  for (const bool set : {false, true}) {
+    stage scene;
+    scene.acts["hold"] = hold_at("d");
+    mesh net{1};
+    net.start(serve(scene, [set](zlink::mesh_node& node) {
+      if (set)
+        node.request_timeout(2s);
+    }));
+    prepare(net, "x", "wide");
+    const auto began = net.elapsed();
+    auto call = net.host(0).spots().request_to_spot("x", ask{"hold"});
+    CHECK(failure_of(net.run(zlink::as_result(call.submit<answer>()))) == error_kind::deadline_exceeded);
+    const auto took = net.elapsed() - began;
+    CHECK(took >= (set ? 2s : 30s));
+    CHECK(took < (set ? 2100ms : 30100ms));
+    scene.open("d");
+    net.run_until_idle();
+  }
+}
+
 // X-149 for the values that calls and setters take.
 TEST_CASE("timeouts are rounded up to milliseconds and refused outside 1..INT_MAX") {
   stage scene;
@@ -236,6 +257,7 @@ TEST_CASE("X-153 a reply to a closed activation does not reach the next one") {
   net.start(serve(scene));
   net.run(ask_spot(net.host(0), "x", "ask"));
   net.advance(40s); // past the closing deadline: the pending request is failed
+  for (auto& l : scene.log) MESSAGE(l);
   CHECK(scene.count("failed") == 1);
   auto again = ask_spot(net.host(0), "x", "ask again");
   net.run_until_idle();

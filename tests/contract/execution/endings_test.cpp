@@ -67,8 +67,7 @@ TEST_CASE("X-161 a handler may end its own Spot: answered at the seal, disposed 
     prepare(net, "x", type);
     auto asked = ask_spot(net.host(0), "x", "close", "");
     (void)tell_spot(net.host(0), "x", "accepted");
-    net.run_until_idle();
-    CHECK(scene.has("sealed"));
+    net.run_until([&] { return scene.has("sealed"); });
     CHECK(scene.alive == 2); // with the Entry Spot
     scene.open("d");
     CHECK(net.run(std::move(asked)).value == 1);
@@ -220,6 +219,10 @@ TEST_CASE("X-40 a yielded handler is resumed before on_closing, or fails at the 
     if (what == "close in time")
       scene.open("y");
     net.advance(40s);
+    if (what == "lease lost") {
+      net.heal(); // the store tells that the lease is over
+      net.advance(10s);
+    }
     CHECK(scene.count("yield ends") == 1);
     if (what == "lease lost")
       CHECK_FALSE(scene.has("closing x")); // S-44
@@ -229,7 +232,6 @@ TEST_CASE("X-40 a yielded handler is resumed before on_closing, or fails at the 
       CHECK(failed == error_kind{});
     else
       CHECK(failed == (what == "shutdown late" ? error_kind::shutting_down : error_kind::unavailable));
-    net.heal();
     scene.open("y");
     net.run_until_idle();
   }

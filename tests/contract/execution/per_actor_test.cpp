@@ -171,7 +171,8 @@ TEST_CASE("X-141 X-169 a PerActor Spot is closed when its ticks under way have e
     if (in_time)
       scene.open("tick");
     net.advance(30s);
-    CHECK(net.run(std::move(closing)));
+    const auto closed = net.run(zlink::as_result(std::move(closing)));
+    CHECK((closed.has_value() || failure_of(closed) == error_kind::deadline_exceeded)); // the same moment
     CHECK(scene.in_order({"tick starts", "tick ends", "closing x"}));
     CHECK(scene.count("tick starts") == 1);
     if (in_time)

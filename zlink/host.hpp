@@ -3,6 +3,7 @@
 
 #include "zlink/clock.hpp"
 #include "zlink/defaults.hpp"
+#include "zlink/dispatch_error.hpp"
 #include "zlink/execution/executor.hpp"
 #include "zlink/location_store.hpp"
 #include "zlink/manager.hpp"
@@ -81,12 +82,14 @@ struct host_options {
   std::chrono::milliseconds store_failure_grace = defaults::store_failure_grace;
   std::chrono::milliseconds route_cache_max_age = defaults::route_cache_max_age;
   std::chrono::milliseconds message_follow_duration = defaults::message_follow_duration;
-  std::uint32_t application_lane_records = defaults::application_lane_records; ///< 0: the default (X-78)
-  std::uint64_t application_lane_bytes = defaults::application_lane_bytes;     ///< 0: the default (X-78)
+  std::uint32_t application_lane_records = defaults::application_lane_records; ///< below 2^24; 0: the default (X-78)
+  std::uint64_t application_lane_bytes = defaults::application_lane_bytes;     ///< below 2^36; 0: the default (X-78)
   std::chrono::milliseconds owner_time_slice = defaults::owner_time_slice;     ///< X-72
   std::uint32_t max_operations = defaults::max_operations;                     ///< X-100
   std::uint32_t max_jobs = 0;                                                  ///< host permits; 0: computed (X-102)
   worker_options workers = {};
+  /// Told about exceptions of application code and messages that nobody serves; null: a line on stderr.
+  dispatch_log on_dispatch_error = nullptr;
   std::string bind_host = "127.0.0.1";
   std::string advertise_host = {};
 
@@ -148,6 +151,9 @@ public:
   detail::host_runtime& runtime() const noexcept { return *runtime_; }
 
 private:
+  /// Takes over what a handler that does not end goes on using.
+  explicit host(host& ending) noexcept;
+
   std::unique_ptr<caf::actor_system_config> own_config_;
   std::unique_ptr<caf::actor_system> own_system_;
   std::unique_ptr<detail::host_runtime> runtime_;

@@ -166,6 +166,50 @@ def _declares(code, start, brace):
     return re.fullmatch(r"\s*(?:const\s+)?[\w:]+(?:<[^{}()]*>)?[\s&]+\w+\s*", code[start:brace]) is not None
 
 
+def _operand(code, start):
+    """Of the operand that begins at `start`: its bracketed parts, as (position, whether it begins the operand), and its
+    end."""
+    parts = []
+    position = start
+    while position < len(code):
+        char = code[position]
+        if char in _CLOSING:
+            parts.append((position, code[start:position].strip() == ""))
+            position = closing(code, position) + 1
+        elif char.isalnum() or char in "_:.<>&* \n\t" or code.startswith("->", position):
+            position += 2 if code.startswith("->", position) else 1
+        else:
+            break
+    return parts, position
+
+
+def _outer(code, start, end):
+    """The text in [start, end) without what stands in brackets."""
+    text = []
+    position = start
+    while position < end:
+        if code[position] in _CLOSING:
+            position = closing(code, position)
+        else:
+            text.append(code[position])
+        position += 1
+    return "".join(text)
+
+
+def find_choices(code):
+    """Positions of awaits that choose what to await: `co_await (c ? a : b)`, `co_await c ? a : b`, and a choice between
+    calls among the arguments."""
+    for match in re.finditer(r"\bco_await\b", code):
+        parts, end = _operand(code, match.end())
+        chosen = end < len(code) and code[end] == "?"
+        for at, begins in parts:
+            inside = code[at + 1 : closing(code, at)]
+            if code[at] == "(" and "?" in _outer(inside, 0, len(inside)):
+                chosen = chosen or begins or re.search(r"\b(?:submit|yield)\b", inside) is not None
+        if chosen:
+            yield match.start()
+
+
 def find(code, is_safe):
     """Pairs of position and type name of suspicious temporaries; `is_safe` judges a type by its unqualified name."""
     found = {}

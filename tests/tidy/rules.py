@@ -130,6 +130,13 @@ def await_temporary(files):
             yield path, line_of(code, position), f"name the {name} first: g++ 12 destroys it twice in a co_await expression"
 
 
+def await_choice(files):
+    """See await_temporaries."""
+    for path, code in files.code.items():
+        for position in await_temporaries.find_choices(code):
+            yield path, line_of(code, position), "choose and name the task first: g++ 12 runs both sides inside a co_await"
+
+
 ALL = {
     "sleep": sleep,
     "thread": thread,
@@ -141,6 +148,7 @@ ALL = {
     "without_caf": without_caf,
     "dead_header": dead_header,
     "await_temporary": await_temporary,
+    "await_choice": await_choice,
 }
 
 

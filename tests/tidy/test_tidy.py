@@ -144,5 +144,32 @@ class await_temporaries(unittest.TestCase):
             self.assertFalse(self.judge(statement), statement)
 
 
+class await_choices(unittest.TestCase):
+    def judge(self, statement):
+        return bool(found("await_choice", "zlink/x.cpp", "task<void> f() {\n" + statement + "\n}\n"))
+
+    def test_found(self):
+        for statement in (
+            "co_await (c ? a.yield() : b.submit());",
+            "auto x = co_await (c\n  ? a : b);",
+            "co_await c ? a.yield() : b.submit();",
+            "co_return co_await call.submit<int>() ? 1 : 2;",
+            "co_await as_result(c ? a.yield<int>() : a.submit<int>());",
+        ):
+            self.assertTrue(self.judge(statement), statement)
+
+    def test_safe(self):
+        for statement in (
+            "auto t = c ? a.yield() : b.submit(); co_await std::move(t);",
+            "co_await call.submit<int>(); x = c ? 1 : 2;",
+            "co_await pause(c ? 1ms : 2ms);",
+            "co_await g([c] { return c ? a.yield() : a.submit(); });",
+            "if (co_await g()) x = c ? 1 : 2;",
+            "const auto got = co_await (std::move(t)); h(c ? got : 0);",
+            "// co_await (c ? a : b)",
+        ):
+            self.assertFalse(self.judge(statement), statement)
+
+
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -60,7 +60,7 @@ private:
 void start_ask(execution_object& object, const caf::actor& whom, caf::message question, std::chrono::milliseconds timeout,
                counted_ptr<operation_base> ended) {
   const auto* t = current_turn();
-  if (t == nullptr || t->object != &object) {
+  if (t == nullptr || &t->object->whole() != &object) {
     ended->fail({error_kind::invalid_operation, "ask outside of a turn of its object"});
     return;
   }
@@ -71,7 +71,7 @@ void start_ask(execution_object& object, const caf::actor& whom, caf::message qu
   ended->verb = "ask of a CAF actor";
   ended->use = turn_use::submit;
   auto& domain = object.domain();
-  reply_route route{t->home, t->home->add_operation(std::move(ended), object, domain.time->now() + timeout)};
+  reply_route route{t->home, t->home->add_operation(std::move(ended), *t->object, domain.time->now() + timeout)};
   route.receiver->ref_receiver();
   caf::actor_config config;
   auto& system = *domain.system;

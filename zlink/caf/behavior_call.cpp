@@ -1,14 +1,11 @@
 #include "zlink/caf/behavior_call.hpp"
 
-#include "zlink/caf/face.hpp"
 #include "zlink/codec_error.hpp"
 #include "zlink/execution/decoding.hpp"
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/objects/handler_table.hpp"
 
 #include <caf/detail/invoke_result_visitor.hpp>
-
-#include <optional>
 
 namespace zlink::detail {
 
@@ -88,36 +85,32 @@ void store_outcome(record& r, outcome_visitor& visitor) {
 
 } // namespace
 
-behavior_outcome call_behavior(execution_object& object, caf::behavior& behavior, face_port* face, record& r) {
-  if (r.body.kind() == payload_kind::encoded)
-    decode_by_name(r, object);
+behavior_outcome behavior_call::run(caf::behavior& behavior) {
+  if (record_.body.kind() == payload_kind::encoded)
+    decode_by_name(record_, object_);
   outcome_visitor visitor;
   invocation call{behavior, visitor};
-  std::optional<face_request> scope;
-  if (face != nullptr)
-    scope.emplace(*face, r);
+  const auto taken = [this] { return request_ && request_->taken(); };
   try {
-    invoke(r, call);
+    invoke(record_, call);
   } catch (...) {
-    if (!scope || !scope->taken())
+    if (!taken())
       throw;
-    // The dropped promise answers; the fault is counted all the same.
-    object.domain().counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
-    ++object.outstanding;
+    // Whoever drops the promise answers.
+    note_failure(object_, packet_name_of(record_.body), std::current_exception(), true);
     return behavior_outcome::parked;
   }
-  if (scope && scope->taken()) {
-    ++object.outstanding;
+  if (taken())
     return behavior_outcome::parked;
-  }
   if (call.matched != caf::match_case::match)
     return behavior_outcome::no_match;
   if (visitor.what() == given::later) {
-    r.body.reset();
-    r.body.emplace<error>(error_kind::internal_failure, "the behaviour returned a promise that nobody can answer");
+    record_.body.reset();
+    if (record_.kind == record_kind::request)
+      record_.body.emplace<error>(error_kind::internal_failure, "the behaviour returned a promise that nobody can answer");
     return behavior_outcome::done;
   }
-  store_outcome(r, visitor);
+  store_outcome(record_, visitor);
   return behavior_outcome::done;
 }
 

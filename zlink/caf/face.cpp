@@ -2,6 +2,7 @@
 
 #include "zlink/caf/caf_reply.hpp"
 #include "zlink/execution/gate.hpp"
+#include "zlink/execution/waiting_room.hpp"
 
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
@@ -36,10 +37,11 @@ public:
       return;
     }
     auto* r = make_caf_record(std::move(element));
-    const auto verdict = object_->submit(r, false);
-    if (verdict != admission::admitted)
-      refuse(r, error{verdict == admission::no_room ? error_kind::deadline_exceeded : error_kind::unavailable,
-                      "the object behind this actor takes no message now"});
+    switch (object_->submit(r, false)) {
+      case admission::admitted: break;
+      case admission::no_room: object_->domain().waiting->wait_for_room(*object_, r); break;
+      default: refuse(r, error{error_kind::unavailable, "the object behind this actor takes no message now"});
+    }
   }
 
   void shut() noexcept { open_.store(false, std::memory_order_release); }
@@ -106,14 +108,13 @@ void face_port::close() noexcept {
   handle_ = nullptr;
 }
 
-face_request::face_request(face_port& face, record& r)
-  : face_(face), request_(r.kind == record_kind::request) {
+face_request::face_request(face_port& face, record& r) : face_(face) {
   auto& actor = actor_of(face_.handle_);
   actor.context(current_execution_unit());
-  if (request_) {
+  if (r.kind == record_kind::request) {
     if (!face_.port_)
       face_.port_ = make_reply_port(*face_.object_.domain().system);
-    port_of(face_.port_).arm(face_.object_, &r);
+    answer_ = port_of(face_.port_).arm(face_.object_);
     face_.element_.sender = std::move(face_.port_);
     face_.element_.mid = caf::make_message_id(1);
   } else {
@@ -126,7 +127,7 @@ face_request::face_request(face_port& face, record& r)
 face_request::~face_request() {
   actor_of(face_.handle_).current_mailbox_element(nullptr);
   face_.element_.held = caf::message{};
-  if (!request_ || face_.element_.sender == nullptr)
+  if (!answer_ || face_.element_.sender == nullptr)
     return;
   port_of(face_.element_.sender).disarm();
   if (face_.element_.sender->strong_refs == 1) // nobody else holds it: good for the next request

@@ -40,12 +40,12 @@ class face_request {
 public:
   face_request(face_port& face, record& r);
   ~face_request();
-  /// A promise or delegate took the sender: the record is answered by the port.
-  bool taken() const noexcept { return request_ && face_.element_.sender == nullptr; }
+  /// A promise or delegate took the sender: the request is parked until this is answered. Else null.
+  counted_ptr<late_answer> taken() const noexcept { return face_.element_.sender == nullptr ? answer_ : nullptr; }
 
 private:
   face_port& face_;
-  bool request_;
+  counted_ptr<late_answer> answer_; ///< null for a one-way message
 };
 
 } // namespace zlink::detail

@@ -1,5 +1,7 @@
 #include "zlink/caf/reply_port.hpp"
 
+#include "zlink/execution/gate.hpp"
+
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/make_actor.hpp>
@@ -8,13 +10,16 @@ namespace zlink::detail {
 
 reply_port::~reply_port() = default;
 
-void reply_port::arm(execution_object& object, record* r) noexcept {
+counted_ptr<late_answer> reply_port::arm(execution_object& object) noexcept {
   object_ = counted_ptr<execution_object>::share(&object);
-  record_.store(r, std::memory_order_release);
+  if (!answer_)
+    answer_ = new_counted<late_answer>();
+  armed_.store(true, std::memory_order_release);
+  return answer_;
 }
 
 void reply_port::disarm() noexcept {
-  record_.store(nullptr, std::memory_order_release);
+  armed_.store(false, std::memory_order_release);
   object_ = nullptr;
 }
 
@@ -36,14 +41,13 @@ void reply_port::on_destroy() {
 }
 
 void reply_port::answer(payload body) noexcept {
-  auto* request = record_.exchange(nullptr, std::memory_order_acq_rel);
-  if (request == nullptr)
+  if (!armed_.exchange(false, std::memory_order_acq_rel))
     return;
   auto* r = make_record(record_kind::answered);
-  r->answers = request;
+  r->about = std::move(answer_);
   r->body = std::move(body);
-  auto object = std::move(object_);
-  object->submit_unchecked(r, false);
+  const auto object = std::move(object_);
+  object->home().push_control(r); // after the turn that parks the request, wherever this is
 }
 
 caf::strong_actor_ptr make_reply_port(caf::actor_system& system) {

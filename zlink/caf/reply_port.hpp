@@ -15,8 +15,8 @@ public:
   explicit reply_port(caf::actor_config& config) : caf::monitorable_actor(config) {}
   ~reply_port() override;
 
-  /// From now on a response ends `r`, inside a turn of `object`. The record itself is not touched before that turn.
-  void arm(execution_object& object, record* r) noexcept;
+  /// From now on a response goes to the gate of `object`, for the request that is parked under the returned one.
+  counted_ptr<late_answer> arm(execution_object& object) noexcept;
   /// The behaviour answered by itself.
   void disarm() noexcept;
 
@@ -29,7 +29,8 @@ private:
   void answer(payload body) noexcept;
 
   counted_ptr<execution_object> object_;
-  std::atomic<record*> record_{nullptr};
+  counted_ptr<late_answer> answer_;
+  std::atomic<bool> armed_{false};
 };
 
 /// A fresh port; the reference is the only one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/clock.hpp"
+#include "zlink/dispatch_error.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/lane.hpp"
 
@@ -50,6 +51,7 @@ struct execution_domain {
   operation_limit* operations = nullptr;
   waiting_room* waiting = nullptr;
   execution_counters counters;
+  dispatch_log log; ///< null: a line on stderr
   /// Local hand-off of woken gates; off where a test picks the order of jobs.
   bool hand_off = true;
 

@@ -10,9 +10,11 @@ inbox_node* idle() noexcept { return reinterpret_cast<inbox_node*>(1); }
 
 } // namespace
 
-execution_object::execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags)
-  : inbox_node(node_kind::object), domain_(domain), home_(std::move(home)), inbox_(idle()),
-    application_word_(application_flags), open_((application_flags & admission_word::staging_bit) == 0) {}
+execution_object::execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags,
+                                   execution_object* whole)
+  : inbox_node(node_kind::object), domain_(domain), home_(std::move(home)), whole_(whole == nullptr ? this : whole),
+    inbox_(idle()), application_word_(application_flags),
+    open_((application_flags & admission_word::staging_bit) == 0) {}
 
 execution_object::~execution_object() {
   assert(active_runs == nullptr && application_.empty() && lifecycle_.empty());
@@ -31,9 +33,9 @@ void execution_object::push(record* r) noexcept {
 
 admission execution_object::submit(record* r, bool may_stage, bool behind_waiters) noexcept {
   const auto cost = cost_of(*r);
-  const auto verdict = application_word_.admit(cost, domain_.application, may_stage, behind_waiters);
+  const auto verdict = whole_->application_word_.admit(cost, domain_.application, may_stage, behind_waiters);
   if (verdict == admission::admitted) {
-    r->charged = static_cast<std::uint32_t>(cost);
+    r->charged = cost;
     push(r);
   }
   return verdict;
@@ -41,9 +43,9 @@ admission execution_object::submit(record* r, bool may_stage, bool behind_waiter
 
 admission execution_object::submit_arrival(record* r, bool may_stage) noexcept {
   const auto cost = cost_of(*r);
-  const auto verdict = application_word_.admit_arrival(cost, may_stage);
+  const auto verdict = whole_->application_word_.admit_arrival(cost, may_stage);
   if (verdict == admission::admitted) {
-    r->charged = static_cast<std::uint32_t>(cost);
+    r->charged = cost;
     push(r);
   }
   return verdict;
@@ -51,8 +53,8 @@ admission execution_object::submit_arrival(record* r, bool may_stage) noexcept {
 
 void execution_object::submit_unchecked(record* r, bool charge) noexcept {
   if (charge) {
-    r->charged = static_cast<std::uint32_t>(cost_of(*r));
-    application_word_.charge(r->charged);
+    r->charged = cost_of(*r);
+    whole_->application_word_.charge(r->charged);
   }
   push(r);
 }
@@ -63,6 +65,12 @@ void execution_object::submit_step(std::unique_ptr<lifecycle_step> step) noexcep
   r->charged = record_overhead_bytes;
   lifecycle_word_.charge(r->charged);
   push(r);
+}
+
+/// The look that the whole takes when it is made ready is the one that counts: by then the subtraction is visible.
+void execution_object::part_quiet(std::uint32_t records) noexcept {
+  if (busy_parts_.fetch_sub(records, std::memory_order_acq_rel) == records)
+    home_->post([held = counted_ptr<execution_object>::share(this)] { held->home_->make_ready(*held); });
 }
 
 void execution_object::drain() noexcept {
@@ -95,14 +103,14 @@ void execution_object::set_open(bool open) noexcept {
 bool execution_object::quiet() const noexcept {
   const auto* arrivals = inbox_.load(std::memory_order_acquire);
   return application_.empty() && lifecycle_.empty() && active_runs == nullptr && outstanding == 0
-         && (arrivals == nullptr || arrivals == idle());
+         && (arrivals == nullptr || arrivals == idle()) && busy_parts_.load(std::memory_order_acquire) == 0;
 }
 
 bool execution_object::quiet_besides_this_step() noexcept {
   drain();
   const auto* own = current_run();
   const bool only_this = active_runs == own && (own == nullptr || own->next_active == nullptr);
-  return application_.empty() && only_this && outstanding == 0;
+  return application_.empty() && only_this && outstanding == 0 && busy_parts_.load(std::memory_order_acquire) == 0;
 }
 
 void execution_object::refuse_waiting(const error& why) noexcept {
@@ -110,9 +118,10 @@ void execution_object::refuse_waiting(const error& why) noexcept {
   while (!application_.empty()) {
     auto* r = application_.pop_front();
     if (r->charged != 0)
-      application_word_.release(1, r->charged);
+      whole_->application_word_.release(1, r->charged);
     r->charged = 0;
     domain_.counters.drop(drop_reason::closed);
+    on_refused(*r);
     r->body.reset();
     r->body.emplace<error>(why);
     send_reply(r);

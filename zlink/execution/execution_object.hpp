@@ -10,15 +10,22 @@
 
 namespace zlink::detail {
 
+/// Leads the answer to a parked request back to it; touched inside the gate only.
+struct late_answer final : counted {
+  std::uint64_t id = 0; ///< in the gate's operation table; zero until parked, and out of date once it has ended
+};
+
 /// How `dispatch` left a record.
 struct dispatched {
-  handler_run* run = nullptr; ///< a coroutine handler has taken the record
-  bool parked = false;        ///< answered later by a record of kind `answered`; `outstanding` was raised for it
+  handler_run* run = nullptr;      ///< a coroutine handler has taken the record
+  counted_ptr<late_answer> parked; ///< the request is answered later by a record of kind `answered` about this
 };
 
 class execution_object : public inbox_node {
 public:
-  execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags);
+  /// `whole`: the object that this one is a part of; null: none.
+  execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags,
+                   execution_object* whole = nullptr);
   execution_object(const execution_object&) = delete;
   execution_object& operator=(const execution_object&) = delete;
 
@@ -34,7 +41,7 @@ public:
   admission submit(record* r, bool may_stage, bool behind_waiters = true) noexcept;
   /// As `submit` for a record from another node: lack of room is no reason.
   admission submit_arrival(record* r, bool may_stage) noexcept;
-  /// Appends without asking for room: records from other nodes, holds, resumes.
+  /// Appends without asking for room: holds, resumes (X-26, D-6).
   void submit_unchecked(record* r, bool charge) noexcept;
   /// Appends to the lifecycle lane. Room there is a matter of the step's own operation.
   void submit_step(std::unique_ptr<lifecycle_step> step) noexcept;
@@ -44,6 +51,18 @@ public:
   execution_domain& domain() const noexcept { return domain_; }
   gate& home() const noexcept { return *home_; }
   virtual std::string_view mesh_name() const noexcept = 0;
+  /// For reports: what it is, which Spot, and what `r` brings it.
+  virtual std::string_view surface() const noexcept { return "node"; }
+  virtual std::string_view spot_id() const noexcept { return {}; }
+  virtual std::string subject_of(record& r) const { return packet_name_of(r.body); }
+
+  /// The object itself, or the one that it is a part of, as a timer of a PerActor Spot is of the Spot: records of
+  /// a part count against the lane of the whole, its turns are turns of the whole, under another gate.
+  execution_object& whole() const noexcept { return *whole_; }
+  /// A record has been submitted to a part. Paired with `part_quiet`.
+  void part_busy() noexcept { busy_parts_.fetch_add(1, std::memory_order_acq_rel); }
+  /// Of so many records of a part nothing waits, runs or is owed any more.
+  void part_quiet(std::uint32_t records) noexcept;
 
   // -- inside a turn of this object's gate -------------------------------------------------------------------------------
 
@@ -56,6 +75,9 @@ public:
   virtual void consume_caf_event(record&) {}
   /// Yield here: none, or the kind of refusal.
   virtual std::optional<error_kind> yield_refused() const noexcept = 0;
+  /// A yielded run keeps the head of this object's application lane: nothing behind it starts before the run has ended,
+  /// while other objects of the gate run. So it is with Actors; a Spot's other messages run meanwhile.
+  virtual bool claims_while_yielded() const noexcept { return false; }
   /// Ticks and messages need the host's ownership deadline (S-40).
   virtual bool needs_lease() const noexcept { return true; }
   /// Nothing runs, waits or is owed any more; called when that becomes true while `watch_quiet` is set.
@@ -64,12 +86,15 @@ public:
   virtual void on_handler_ended(record&) noexcept {}
   /// Handlers have ended since the last call, and no record waits; for idle eviction.
   virtual void on_rest(steady_time) noexcept {}
+  /// A record ends without having been dispatched, because the object does.
+  virtual void on_refused(record&) noexcept {}
 
   /// Application records start only while open; an object under construction is not (C-96).
   bool open() const noexcept { return open_; }
   void set_open(bool open) noexcept;
   void watch_quiet(bool on) noexcept { watch_quiet_ = on; }
-  /// No application record waits or runs, no run is suspended, no operation of its turns is under way (C-107, X-173).
+  /// No application record waits or runs, no run is suspended, no operation of its turns is under way (C-107, X-173); in
+  /// its parts neither.
   bool quiet() const noexcept;
   /// As `quiet`, asked inside a lifecycle step, which does not count.
   bool quiet_besides_this_step() noexcept;
@@ -92,7 +117,9 @@ private:
 
   execution_domain& domain_;
   counted_ptr<gate> home_;
+  execution_object* whole_; ///< outlives its parts
   mutable std::atomic<std::uint32_t> references_{1};
+  std::atomic<std::uint32_t> busy_parts_{0};
   // Written by senders.
   std::atomic<inbox_node*> inbox_;
   admission_word application_word_;
@@ -104,6 +131,8 @@ private:
   bool watch_quiet_ = false;
   bool worked_ = false; ///< since the last `on_rest`
   bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end
+  bool claim_due_ = false;      ///< the run with the claim may go on
+  handler_run* claim_ = nullptr; ///< the yielded run that keeps the head of the application lane
   lane_chooser chooser_;
   record_fifo application_;
 };

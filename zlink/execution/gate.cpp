@@ -1,7 +1,6 @@
 #include "zlink/execution/gate.hpp"
 
 #include "zlink/execution/execution_object.hpp"
-#include "zlink/execution/operation_limit.hpp"
 #include "zlink/execution/waiting_room.hpp"
 
 #include <cassert>
@@ -29,41 +28,6 @@ constexpr std::chrono::microseconds longest_hand_off{50};
 caf::execution_unit* current_execution_unit() noexcept { return worker.unit; }
 
 inbox_node* gate::idle() noexcept { return reinterpret_cast<inbox_node*>(1); }
-
-/// Posts a sweep when the earliest deadline of the gate's operations has come. Holds the gate while scheduled.
-class gate::deadline_watch final : public counted, public timed {
-public:
-  steady_time due = steady_time::max(); ///< gate's side only
-
-  void start(gate& home, steady_time when) {
-    home.ref();
-    ref();
-    home.domain().infra->post([this, &home, when] {
-      if (home_ != nullptr)
-        home.unref();
-      home_ = &home;
-      home.domain().infra->schedule(*this, when);
-      unref();
-    });
-  }
-  void expired() noexcept override {
-    auto* home = std::exchange(home_, nullptr);
-    home->push_control(make_record(record_kind::sweep));
-    home->unref();
-  }
-  void dropped() noexcept override {
-    if (auto* home = std::exchange(home_, nullptr))
-      home->unref();
-  }
-
-private:
-  gate* home_ = nullptr; ///< infrastructure's side only
-};
-
-gate::~gate() {
-  if (watch_ != nullptr)
-    watch_->unref();
-}
 
 // -- any thread -----------------------------------------------------------------------------------------------------
 
@@ -171,7 +135,7 @@ void gate::return_reservation(execution_object& object, std::uint32_t bytes) noe
   returned_bytes_ += bytes;
   // Returned one by one where somebody may miss them; else a few together, which spares the lane's word.
   constexpr std::uint32_t together = 16;
-  const auto& word = object.application_word_;
+  const auto& word = object.whole().application_word_;
   if (returned_records_ >= together || word.has(admission_word::waiters_bit)
       || word.records() > domain_.application.records / 2 || word.bytes() > domain_.application.bytes / 2)
     return_reservations();
@@ -180,7 +144,7 @@ void gate::return_reservation(execution_object& object, std::uint32_t bytes) noe
 void gate::return_reservations() noexcept {
   if (returned_records_ == 0)
     return;
-  auto& object = *returned_to_;
+  auto& object = returned_to_->whole();
   if (object.application_word_.release(std::exchange(returned_records_, 0), std::exchange(returned_bytes_, 0)))
     domain_.waiting->room_in(object);
 }
@@ -215,86 +179,6 @@ void gate::drain_inbox() noexcept {
   }
 }
 
-// -- operations -----------------------------------------------------------------------------------------------------
-
-std::uint64_t gate::add_operation(counted_ptr<operation_base> operation, execution_object& owner, steady_time due) {
-  operation->owner = &owner;
-  ++owner.outstanding;
-  if (due != steady_time::max())
-    watch_deadline(due);
-  return operations_.add(std::move(operation), &owner, due);
-}
-
-void gate::watch_deadline(steady_time due) noexcept {
-  if (watch_ == nullptr)
-    watch_ = new deadline_watch;
-  if (due >= watch_->due)
-    return;
-  watch_->due = due;
-  watch_->start(*this, due);
-}
-
-void gate::handle_control(record* r) noexcept {
-  switch (r->kind) {
-    case record_kind::wake:
-      queue_resume(**r->body.get<counted_ptr<handler_run>>());
-      free_record(r);
-      break;
-    case record_kind::sweep:
-      free_record(r);
-      sweep();
-      break;
-    case record_kind::call: {
-      auto job = std::move(*r->body.get<unique_function<void()>>());
-      free_record(r);
-      job();
-      break;
-    }
-    default: complete(r); break;
-  }
-}
-
-void gate::complete(record* r) noexcept {
-  auto [operation, owner] = operations_.take(r->reply.id);
-  if (!operation) {
-    domain_.counters.drop(drop_reason::late_reply);
-    free_record(r);
-    return;
-  }
-  end_operation(*operation, *owner, [&, operation = operation.get()] { operation->accept(*r); });
-  free_record(r);
-}
-
-template <class F>
-void gate::end_operation(operation_base& operation, execution_object& owner, F end) noexcept {
-  --owner.outstanding;
-  if (operation.end_slot())
-    domain_.operations->leave();
-  operation.unwatch();
-  end();
-  if (owner.watch_quiet_)
-    make_ready(owner);
-}
-
-void gate::sweep() noexcept {
-  const auto now = domain_.time->now();
-  for (auto id : operations_.select([now](auto*, steady_time due) { return due <= now; })) {
-    auto [operation, owner] = operations_.take(id);
-    end_operation(*operation, *owner, [&, operation = operation.get()] { operation->fail(operation->timeout_error()); });
-  }
-  watch_->due = steady_time::max();
-  const auto next = operations_.earliest_due();
-  if (next != steady_time::max())
-    watch_deadline(next);
-}
-
-void gate::fail_operations(execution_object& object, const error& why) noexcept {
-  for (auto id : operations_.select([&](execution_object* owner, steady_time) { return owner == &object; })) {
-    auto [operation, owner] = operations_.take(id);
-    end_operation(*operation, *owner, [&, operation = operation.get()] { operation->fail(why); });
-  }
-}
-
 // -- runs -----------------------------------------------------------------------------------------------------------
 
 void gate::queue_resume(handler_run& run) noexcept {
@@ -303,6 +187,9 @@ void gate::queue_resume(handler_run& run) noexcept {
     run.next = nullptr;
     (resumes_first_ == nullptr ? resumes_first_ : resumes_last_->next) = &run;
     resumes_last_ = &run;
+  } else if (run.now == handler_run::state::yielded && run.object().claim_ == &run) {
+    run.object().claim_due_ = true;
+    make_ready(run.object()); // behind the objects that are ready now
   } else if (run.now == handler_run::state::yielded) {
     auto* r = make_record(record_kind::resume);
     r->body.emplace<counted_ptr<handler_run>>(counted_ptr<handler_run>::share(&run));
@@ -332,6 +219,11 @@ void gate::settle(handler_run& run) noexcept {
   }
   if (holder_ == &run)
     holder_ = nullptr;
+  auto& object = run.object();
+  if (run.now == handler_run::state::yielded && run.request() != nullptr && object.claims_while_yielded())
+    object.claim_ = &run;
+  else if (object.claim_ == &run)
+    object.claim_ = nullptr; // released after the record has ended
   if (run.now == handler_run::state::ended)
     finish_run(run);
 }
@@ -339,8 +231,6 @@ void gate::settle(handler_run& run) noexcept {
 void gate::finish_run(handler_run& run) noexcept {
   auto& object = run.object();
   run.leave_object();
-  if (run.failure())
-    domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
   if (auto step = run.take_step()) {
     object.lifecycle_busy_ = false;
     turn_scope scope{*this, object, nullptr};
@@ -357,11 +247,16 @@ void gate::finish_run(handler_run& run) noexcept {
 bool gate::run_ready(std::size_t& budget) noexcept {
   auto& object = *ready_first_;
   object.drain();
-  const bool application = object.open_ && !object.application_.empty();
+  const bool application = object.claim_ != nullptr ? object.claim_due_ : object.open_ && !object.application_.empty();
   const bool lifecycle = !object.lifecycle_.empty() && !object.lifecycle_busy_;
   switch (object.chooser_.pick(application, lifecycle)) {
     case lane_chooser::choice::none: leave_ready(object); return true;
-    case lane_chooser::choice::application: run_record(object, object.application_.pop_front()); break;
+    case lane_chooser::choice::application:
+      if (std::exchange(object.claim_due_, false))
+        resume_yielded(*object.claim_);
+      else
+        run_record(object, object.application_.pop_front());
+      break;
     case lane_chooser::choice::lifecycle: run_step(object, object.lifecycle_.pop_front()); break;
   }
   --budget;
@@ -412,14 +307,6 @@ void gate::run_record(execution_object& object, record* r) noexcept {
       if (r == nullptr)
         return;
       break;
-    case record_kind::answered: {
-      auto* request = r->answers;
-      request->body = std::move(r->body);
-      free_record(r);
-      --object.outstanding;
-      finish_record(object, request);
-      return;
-    }
     default: break;
   }
   if (object.needs_lease() && !domain_.admits(now_)) {
@@ -434,13 +321,14 @@ void gate::run_record(execution_object& object, record* r) noexcept {
     try {
       outcome = object.dispatch(r);
     } catch (...) {
-      domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
-      store_failure(*r, std::current_exception());
+      fail_record(object, *r, std::current_exception());
     }
   }
   if (outcome.run != nullptr)
     settle(*outcome.run);
-  else if (!outcome.parked)
+  else if (outcome.parked)
+    park(object, r, *outcome.parked);
+  else
     finish_record(object, r);
 }
 
@@ -449,7 +337,7 @@ void gate::run_caf_event(execution_object& object, record* r) noexcept {
   try {
     object.consume_caf_event(*r);
   } catch (...) {
-    domain_.counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+    note_failure(object, "callback of a CAF response", std::current_exception(), false);
   }
   free_record(r);
 }
@@ -458,19 +346,22 @@ void gate::run_continuation(execution_object& object, record* r) noexcept {
   if (auto* waiting = r->body.get<counted_ptr<handler_run>>()) {
     auto run = std::move(*waiting);
     free_record(r);
-    if (run->now != handler_run::state::yielded)
-      return;
-    {
-      turn_scope scope{*this, object, run.get()};
-      run->resume();
-    }
-    settle(*run);
+    if (run->now == handler_run::state::yielded)
+      resume_yielded(*run);
     return;
   }
   auto operation = std::move(*r->body.get<counted_ptr<operation_base>>());
   free_record(r);
   turn_scope scope{*this, object, nullptr};
   run_application_callback([&] { operation->run_callback(); });
+}
+
+void gate::resume_yielded(handler_run& run) noexcept {
+  {
+    turn_scope scope{*this, run.object(), &run};
+    run.resume();
+  }
+  settle(run);
 }
 
 void gate::run_step(execution_object& object, record* r) noexcept {
@@ -497,8 +388,6 @@ void gate::finish_record(execution_object& object, record* r) noexcept {
   object.worked_ = true;
   object.on_handler_ended(*r);
   const auto charged = std::exchange(r->charged, 0);
-  if (r->kind != record_kind::request && r->body.kind() == payload_kind::error)
-    domain_.counters.drop(drop_reason::handler_failed);
   send_reply(r);
   if (charged != 0)
     return_reservation(object, charged);

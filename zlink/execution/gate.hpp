@@ -13,6 +13,7 @@
 namespace zlink::detail {
 
 class execution_object;
+struct late_answer;
 
 /// CAF's worker on this thread while it runs a gate, else null.
 caf::execution_unit* current_execution_unit() noexcept;
@@ -40,7 +41,7 @@ public:
 
   /// Enters an operation of the current turn's object; its end comes as a completion record with this id.
   std::uint64_t add_operation(counted_ptr<operation_base> operation, execution_object& owner, steady_time due);
-  /// Fails whatever the object's turns still wait for (X-40, D-5).
+  /// Fails whatever the object's turns still wait for, and its parked requests (X-40, D-5).
   void fail_operations(execution_object& owner, const error& why) noexcept;
   /// Puts a parked object back into the ready set.
   void make_ready(execution_object& object) noexcept;
@@ -60,6 +61,7 @@ public:
 
 private:
   class deadline_watch;
+  class parked_request;
 
   ~gate() override;
   void push(inbox_node& node, bool at_once) noexcept;
@@ -76,7 +78,9 @@ private:
   void run_record(execution_object& object, record* r) noexcept;
   void run_step(execution_object& object, record* r) noexcept;
   void run_caf_event(execution_object& object, record* r) noexcept;
+  void park(execution_object& object, record* request, late_answer& answer);
   void run_continuation(execution_object& object, record* r) noexcept;
+  void resume_yielded(handler_run& run) noexcept;
   void finish_run(handler_run& run) noexcept;
   void finish_record(execution_object& object, record* r) noexcept;
   void finish_refused(execution_object& object, record* r, error what) noexcept;

@@ -45,7 +45,9 @@ void infrastructure::schedule(timed& entry, steady_time due) noexcept {
 }
 
 void infrastructure::post_after(steady_duration delay, unique_function<void()> job) {
-  post([this, due = time_->now() + delay, job = std::move(job)]() mutable {
+  const auto now = time_->now();
+  const auto due = delay > steady_time::max() - now ? steady_time::max() : now + delay;
+  post([this, due, job = std::move(job)]() mutable {
     schedule(*new delayed_job{std::move(job)}, due);
   });
 }
@@ -57,10 +59,15 @@ void infrastructure::arm() noexcept {
 }
 
 void infrastructure::on_alarm() noexcept {
+  constexpr int together = 256; // between two batches what was posted meanwhile has its turn
   armed_ = steady_time::max();
   wheel_.advance(time_->now());
-  while (auto* entry = wheel_.pop_expired())
+  for (int i = 0; i < together; ++i) {
+    auto* entry = wheel_.pop_expired();
+    if (entry == nullptr)
+      break;
     static_cast<timed*>(entry)->expired();
+  }
   arm();
 }
 

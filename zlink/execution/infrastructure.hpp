@@ -36,7 +36,7 @@ public:
   void schedule(timed& entry, steady_time due) noexcept;
   /// Only inside the unit. False if it was not scheduled.
   bool unschedule(timed& entry) noexcept { return wheel_.cancel(entry); }
-  /// Runs `job` in the unit once, after `delay`. Any thread.
+  /// Runs `job` in the unit once, after `delay`, however long. Any thread.
   void post_after(steady_duration delay, unique_function<void()> job);
   /// Runs what is queued, then ends; timers that are not due are dropped. Not inside the unit.
   void stop();

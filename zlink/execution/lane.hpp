@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <stdexcept>
 
 namespace zlink::detail {
 
@@ -80,14 +81,15 @@ public:
   std::uint64_t records() const noexcept { return count_of(word_.load(std::memory_order_acquire)); }
   std::uint64_t bytes() const noexcept { return bytes_of(word_.load(std::memory_order_acquire)); }
 
-  /// Largest cost of one record that the word can hold; more is refused as an argument error.
-  static constexpr std::uint64_t largest_cost = (1ULL << 32) - 1;
+  /// Largest limits that the word can count to.
+  static constexpr std::uint32_t most_records = (1U << 24) - 1;
+  static constexpr std::uint64_t most_bytes = (1ULL << 36) - 1;
 
 private:
-  // 8 bits of flags, 20 of count, 36 of bytes.
-  static constexpr int count_shift = 8;
+  // 4 bits of flags, 24 of count, 36 of bytes.
+  static constexpr int count_shift = 4;
   static constexpr int byte_shift = 28;
-  static constexpr std::uint64_t count_mask = (1ULL << 20) - 1;
+  static constexpr std::uint64_t count_mask = most_records;
 
   static std::uint64_t count_of(std::uint64_t word) noexcept { return (word >> count_shift) & count_mask; }
   static std::uint64_t bytes_of(std::uint64_t word) noexcept { return word >> byte_shift; }
@@ -121,9 +123,26 @@ private:
 /// Fixed part of a record's cost in bytes.
 inline constexpr std::uint64_t record_overhead_bytes = 256;
 
+/// The largest cost of one record; what costs more is refused as an argument error.
+inline constexpr std::uint32_t largest_cost = 0xffff'ffff;
+
+/// A sum that never passes `largest_cost`, however large its parts.
+constexpr std::uint32_t pinned_cost(std::uint64_t body_bytes, std::uint64_t metadata_bytes) noexcept {
+  const auto rest = largest_cost - record_overhead_bytes;
+  return body_bytes >= rest || metadata_bytes >= rest - body_bytes
+           ? largest_cost
+           : static_cast<std::uint32_t>(record_overhead_bytes + body_bytes + metadata_bytes);
+}
+
 /// payload plus metadata plus 256.
-inline std::uint64_t cost_of(record& r) noexcept {
-  return record_overhead_bytes + r.body.size() + (r.extra ? r.extra->metadata.encoded().size() : 0);
+inline std::uint32_t cost_of(record& r) noexcept {
+  return pinned_cost(r.body.size(), r.extra ? r.extra->metadata.encoded().size() : 0);
+}
+
+/// Throws `std::invalid_argument` for a cost that no lane takes.
+inline void require_lane_cost(std::uint32_t cost) {
+  if (cost == largest_cost)
+    throw std::invalid_argument{"a message of 4 GiB or more, metadata included; send it in parts"};
 }
 
 /// Picks the lane of the next turn of one execution object.

@@ -39,4 +39,14 @@ std::size_t payload::size() noexcept {
   }
 }
 
+std::string packet_name_of(payload& body) {
+  if (auto* encoded = body.get<encoded_value>())
+    return std::string{encoded->packet_name()};
+  if (auto* packet = body.packet())
+    return std::string{packet->name};
+  if (auto* message = body.get<caf::message>())
+    return "a CAF message of " + std::to_string(message->size()) + (message->size() == 1 ? " value" : " values");
+  return "(none)";
+}
+
 } // namespace zlink::detail

@@ -116,6 +116,9 @@ private:
 
 static_assert(sizeof(encoded_value) <= payload::room, "what comes from other nodes needs no allocation of its own");
 
+/// What the body is called in reports; "(none)" for an empty one.
+std::string packet_name_of(payload& body);
+
 template <class T>
 struct value_ops_for {
   static constexpr bool in_place

@@ -35,10 +35,10 @@ enum class record_kind : std::uint8_t {
   tick,       ///< application lane: a timer's pending tick
   resume,     ///< application lane: continues a yielded run or runs a `.then` callback; uncharged (X-26)
   caf_event,  ///< application lane: something that CAF delivered to the object's face; uncharged
-  answered,   ///< application lane: a request whose answer came later (CAF promise); only finished, uncharged
   pull,       ///< application lane: the object asks whether there is work for it; uncharged
   lifecycle,  ///< lifecycle lane: a step of the layer
   completion, ///< gate inbox: the end of an operation in the gate's table
+  answered,   ///< gate inbox: the answer to a parked request, which `about` leads to
   wake,       ///< gate inbox: a run waiting for something outside the gate may go on
   sweep,      ///< gate inbox: some operation of the gate may be past its deadline
   call,       ///< gate inbox: a function of the layer, also while a handler holds the gate
@@ -81,11 +81,8 @@ struct alignas(64) record : inbox_node {
   reply_route reply;            ///< request: where to; completion: `reply.id` names the entry
   steady_time deadline{};       ///< of the operation; zero: none
   std::unique_ptr<record_extra> extra;
-  union {
-    record* answers = nullptr; ///< answered: the parked request
-    const codec* decoded_by;   ///< a message whose body was bytes, else null
-  };
-  counted_ptr<counted> about;   ///< tick: its timer
+  const codec* decoded_by = nullptr; ///< of a message whose body was bytes
+  counted_ptr<counted> about;   ///< tick: its timer; answered: its `late_answer`
   const std::string* source_rid = nullptr; ///< node direct: the sender; names of nodes stay as long as the host
   payload body;
   union {

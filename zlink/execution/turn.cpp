@@ -76,21 +76,16 @@ void handler_run::resume() {
   std::exchange(waiting_for_, nullptr)->waiting_handle().resume();
 }
 
-void store_failure(record& r, std::exception_ptr what) noexcept {
-  std::string text;
-  auto kind = error_kind::internal_failure;
-  try {
-    std::rethrow_exception(what);
-  } catch (const undecodable_record& failure) {
-    kind = error_kind::protocol_error;
-    text = failure.what();
-  } catch (const std::exception& failure) {
-    text = failure.what();
-  } catch (...) {
-    text = "an exception that is no std::exception";
-  }
-  r.body.reset();
-  r.body.emplace<error>(kind, std::move(text));
+void handler_run::never_began() noexcept {
+  record_ = nullptr;
+  leave_object();
+  unref();
+}
+
+void handler_run::failed(std::exception_ptr what) noexcept {
+  failure_ = std::move(what);
+  if (record_ != nullptr)
+    fail_record(*object_, *record_, failure_);
 }
 
 void start_detached(std::coroutine_handle<> frame) {
@@ -112,9 +107,8 @@ void run_application_callback(unique_function<void()> callback) noexcept {
   try {
     callback();
   } catch (...) {
-    // Recorded nowhere but in the counter of its object: one callback that throws stops no other.
-    if (auto* t = current_turn())
-      t->home->domain().counters.handler_exceptions.fetch_add(1, std::memory_order_relaxed);
+    if (auto* t = current_turn()) // one callback that throws stops no other
+      note_failure(*t->object, "completion callback", std::current_exception(), false);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/execution/counted.hpp"
+#include "zlink/execution/faults.hpp"
 #include "zlink/execution/operation.hpp"
 #include "zlink/execution/record.hpp"
 #include "zlink/message_context.hpp"
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -92,6 +92,8 @@ public:
   /// Once, when it has ended.
   std::unique_ptr<lifecycle_step> take_step() noexcept { return std::move(step_); }
   record* take_record() noexcept { return std::exchange(record_, nullptr); }
+  /// Instead of `start`: what was to return the task threw. The record stays with the caller, the run is gone.
+  void never_began() noexcept;
   std::exception_ptr failure() const noexcept { return failure_; }
   void leave_object() noexcept;
 
@@ -105,6 +107,7 @@ private:
   static void frame_ended(void* self) noexcept;
   template <class R>
   void end_with(task<R> ended) noexcept;
+  void failed(std::exception_ptr what) noexcept;
 
   gate* home_;
   execution_object* object_;
@@ -117,12 +120,6 @@ private:
   std::exception_ptr failure_;
 };
 
-/// A record whose body is no such packet: the fault of its sender, not of a handler (M-143).
-class undecodable_record : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
-
 /// What a handler has answered becomes the record's body; one that was put together elsewhere is it already.
 template <class R>
 void store_answer(record& r, R answer) {
@@ -131,9 +128,6 @@ void store_answer(record& r, R answer) {
   else
     r.body.emplace<R>(std::move(answer));
 }
-
-/// Puts the exception in flight into the record: a fault of the application is internal_failure.
-void store_failure(record& r, std::exception_ptr what) noexcept;
 
 template <class R>
 void handler_run::start(task<R> handler) {
@@ -155,22 +149,19 @@ void handler_run::start(task<R> handler) {
 
 template <class R>
 void handler_run::end_with(task<R> ended) noexcept {
-  if (record_ != nullptr)
-    record_->body.reset();
   now = state::ended;
-  if constexpr (std::is_void_v<R>)
-    if (!ended.operation())
-      return;
-  auto& outcome = ended.operation()->outcome();
   try {
-    if constexpr (std::is_void_v<R>)
-      outcome.value();
-    else if (record_ != nullptr)
-      store_answer<R>(*record_, std::move(outcome).value());
+    if constexpr (std::is_void_v<R>) {
+      if (ended.operation())
+        ended.operation()->outcome().value();
+      if (record_ != nullptr)
+        record_->body.reset();
+    } else if (record_ != nullptr) {
+      auto value = std::move(ended.operation()->outcome()).value();
+      store_answer<R>(*record_, std::move(value));
+    }
   } catch (...) {
-    failure_ = std::current_exception();
-    if (record_ != nullptr)
-      store_failure(*record_, failure_);
+    failed(std::current_exception());
   }
 }
 
@@ -179,17 +170,17 @@ void handler_run::frame_ended(void* self) noexcept {
   auto& run = *static_cast<handler_run*>(self);
   auto frame = std::coroutine_handle<task_promise<R>>::from_address(run.root_.address());
   run.root_ = nullptr;
-  if (run.record_ != nullptr)
-    run.record_->body.reset();
   try {
-    if constexpr (std::is_void_v<R>)
+    if constexpr (std::is_void_v<R>) {
       frame.promise().take();
-    else if (run.record_ != nullptr)
-      store_answer<R>(*run.record_, frame.promise().take());
+      if (run.record_ != nullptr)
+        run.record_->body.reset();
+    } else if (run.record_ != nullptr) {
+      auto value = frame.promise().take();
+      store_answer<R>(*run.record_, std::move(value));
+    }
   } catch (...) {
-    run.failure_ = std::current_exception();
-    if (run.record_ != nullptr)
-      store_failure(*run.record_, run.failure_);
+    run.failed(std::current_exception());
   }
   frame.destroy();
   run.now = state::ended;

@@ -59,13 +59,17 @@ host::host(caf::actor_system& system, host_options options)
   runtime_->handle = this;
 }
 
+host::host(host& ending) noexcept
+  : own_config_(std::move(ending.own_config_)), own_system_(std::move(ending.own_system_)),
+    runtime_(std::move(ending.runtime_)) {
+  runtime_->handle = this;
+}
+
 host::~host() {
   if (runtime_->options.environment == nullptr)
     sync_wait(runtime_->shutdown()); // with an injected environment its owner has shut the host down
-  if (runtime_->left_behind()) { // a handler that never ends keeps what it uses, and the bound of ~host is kept
-    static_cast<void>(runtime_.release());
-    static_cast<void>(own_system_.release());
-    static_cast<void>(own_config_.release());
+  if (runtime_->left_behind()) {
+    static_cast<void>(new host{*this}); // never destroyed: so the bound of ~host is kept
     return;
   }
   runtime_->end();

@@ -35,6 +35,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
   domain.application = limits_of(options);
   domain.occupancy = options.owner_time_slice;
   domain.codecs = &codecs;
+  domain.log = options.on_dispatch_error;
   domain.operations = &operations;
   domain.hand_off = options.environment == nullptr;
   waiting = std::make_unique<waiting_sends>(domain);
@@ -127,6 +128,10 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     mistakes.push_back("discovery_polling_interval must be positive");
   if (options.owner_time_slice.count() <= 0)
     mistakes.push_back("owner_time_slice must be positive");
+  if (options.application_lane_records > admission_word::most_records)
+    mistakes.push_back("application_lane_records: at most " + std::to_string(admission_word::most_records));
+  if (options.application_lane_bytes > admission_word::most_bytes)
+    mistakes.push_back("application_lane_bytes: at most " + std::to_string(admission_word::most_bytes));
   if (options.max_operations == 0)
     mistakes.push_back("max_operations must be at least 1");
   if (options.route_cache_max_age.count() > 0 && options.message_follow_duration.count() > 0

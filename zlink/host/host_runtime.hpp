@@ -79,7 +79,7 @@ public:
   // -- parts, in order of construction -----------------------------------------------------------------------------------
   caf::actor_system& system;
   const host_options options;
-  zlink::host* handle = nullptr;
+  std::atomic<zlink::host*> handle{nullptr};
   std::shared_ptr<host_gate> outside_users = std::make_shared<host_gate>(*this);
   std::shared_ptr<const clock> time;
   std::shared_ptr<random_source> random;

@@ -80,7 +80,7 @@ task<void> host_runtime::shutdown_sequence() {
 task<bool> host_runtime::close_all(steady_time deadline) {
   std::vector<task<bool>> closes;
   for (auto& object : objects.snapshot())
-    closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, false));
+    closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
   while (objects.size() != 0 || closings.under_way() != 0) {
     if (time->now() >= deadline + handler_patience) {
       left_behind_ = true;
@@ -91,7 +91,7 @@ task<bool> host_runtime::close_all(steady_time deadline) {
     // An activation that was under way when the drain began shows up as another object (L-251).
     if (closings.under_way() == 0)
       for (auto& object : objects.snapshot())
-        closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, false));
+        closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
   }
   co_return true;
 }

@@ -92,6 +92,8 @@ void message_call::set_mesh(std::string name) {
 }
 
 std::optional<error> message_call::find_mistake() const {
+  if (record_ != nullptr)
+    require_lane_cost(cost_of(*record_));
   if (started_)
     return error{error_kind::invalid_operation, "this call was started before; make a new one"};
   if (caller_ && caller_->fenced())

@@ -25,9 +25,9 @@ public:
       auto* run = table_.run(*handler, *this, r);
       if (run != nullptr && run->now != handler_run::state::ended && run->now != handler_run::state::running)
         table_.suspended(*this);
-      return {run};
+      return {run, nullptr};
     }
-    domain().counters.drop(drop_reason::no_handler);
+    note_no_handler(*this, *r);
     r->body.reset();
     if (request)
       r->body.emplace<error>(error_kind::not_found, "the node has no handler for this packet");

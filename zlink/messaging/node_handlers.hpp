@@ -70,7 +70,7 @@ private:
 };
 
 template <class R, class Make>
-handler_run* start_run(execution_object& object, record* r, Make make);
+handler_run* start_run(record* r, Make make);
 
 /// The handler's answer as a body.
 template <class R, class F, class T>
@@ -116,7 +116,7 @@ function_handler make_function_handler(F function, std::string packet_name) {
     auto& function = *kept;
     auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
     if constexpr (task_value<typename shape::result>::is_task) {
-      return start_run<reply>(object, r, [&](handler_run& run) { return function(served, run.context()); });
+      return start_run<reply>(r, [&](handler_run& run) { return function(served, run.context()); });
     } else {
       const message_context context{&object, r};
       if constexpr (std::is_void_v<reply>) {

@@ -208,7 +208,8 @@ counted_ptr<link_session> outbound::link_to(std::string_view mesh_name, std::str
 void outbound::send_by_link(submission message, link_session& link, const object_route* route,
                             const instance_intent* intent, const placement::descriptor_record* target) {
   const std::string id = message.id();
-  const auto due = message.room_due();
+  // Here a request waits for room no longer than a send does; in a lane it has all its time.
+  const auto due = std::min(message.room_due(), host_.time->now() + host_.default_send_timeout());
   auto* r = message.take();
   message_header header;
   header.target = target_kind::spot;

@@ -38,6 +38,10 @@ void waiting_sends::wait(execution_object& object, submission waiting) {
   room_in(object); // room may have appeared before the bit was set
 }
 
+void waiting_sends::wait_for_room(execution_object& object, record* r) {
+  wait(object, submission{r, std::string{object.spot_id()}, nullptr, nullptr, domain_.time->now() + defaults::send_timeout});
+}
+
 bool waiting_sends::admit_front(execution_object& object, line& waiting, std::vector<std::unique_ptr<entry>>& done) {
   auto& front = *waiting.front();
   if (!front.message.over()) {
@@ -115,9 +119,12 @@ void waiting_sends::expire(entry& late) noexcept {
       lines_.erase(i);
     }
   }
-  if (held)
-    held->message.fail(error{error_kind::deadline_exceeded,
-                             "no room in the queue of \"" + held->message.id() + "\" within the time to wait for it"});
+  if (!held)
+    return;
+  if (const auto* r = held->message.peek(); r->reply.receiver == nullptr) // nobody is told
+    domain_.counters.drop(drop_reason::refused);
+  held->message.fail(error{error_kind::deadline_exceeded,
+                           "no room in the queue of \"" + held->message.id() + "\" within the time to wait for it"});
 }
 
 std::size_t waiting_sends::size() const noexcept {

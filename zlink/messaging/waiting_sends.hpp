@@ -24,6 +24,7 @@ public:
   /// Waits for room in `object`, behind those that wait already.
   void wait(execution_object& object, submission waiting);
   void room_in(execution_object& object) noexcept override;
+  void wait_for_room(execution_object& object, record* r) override;
   /// The object takes nothing any more: those that wait for it, in order. Whoever has sealed it takes them.
   std::vector<submission> take(execution_object& object);
   std::size_t size() const noexcept;

@@ -20,11 +20,13 @@ public:
     : request_(std::move(request)), ended_(std::move(ended)) {}
 
   task<void> run(execution_object& object) override { return build(static_cast<spot_object&>(object)); }
-  void ended(execution_object&, std::exception_ptr failure) noexcept override {
-    if (failure)
+  void ended(execution_object& object, std::exception_ptr failure) noexcept override {
+    if (failure) {
+      note_failure(object, "creation", failure, true);
       ended_->set(result<result<spot_create_response>>{result<spot_create_response>{error_of(failure)}});
-    else
+    } else {
       ended_->set(result<result<spot_create_response>>{result<spot_create_response>{std::move(response_)}});
+    }
   }
 
 private:
@@ -48,7 +50,9 @@ public:
     : context_(context), cleanup_(std::move(cleanup)), ended_(std::move(ended)) {}
 
   task<void> run(execution_object& object) override { return close(static_cast<spot_object&>(object)); }
-  void ended(execution_object&, std::exception_ptr failure) noexcept override {
+  void ended(execution_object& object, std::exception_ptr failure) noexcept override {
+    if (failure)
+      note_failure(object, "on_closing", failure, false);
     ended_->set(result<bool>{failure == nullptr});
   }
 

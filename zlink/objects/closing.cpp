@@ -12,7 +12,7 @@ struct closing::state {
   counted_ptr<spot_object> object;
   spot_close_reason reason = spot_close_reason::explicit_close;
   steady_time deadline{};
-  bool asked_by_own_turn = false; ///< that turn has checked what is to be checked, and holds the gate (C-115)
+  bool asked_by_own_turn = false; ///< that turn holds the gate, so nothing can be checked in another one (C-115)
   bool abandoned = false; ///< without OnClosing and without touching the row (S-44)
   std::atomic<bool> over{false};
   std::stop_source cleanup;
@@ -37,28 +37,27 @@ std::size_t closing::under_way() const {
 }
 
 task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline,
-                          bool from_own_turn) {
+                          execution_object* asking) {
   auto ended = new_counted<operation<bool>>();
   ended->dispatcher = host_.dispatcher;
-  if (from_own_turn)
-    ended->owner = object.get();
+  ended->owner = asking;
   std::shared_ptr<state> started;
   {
     std::lock_guard guard{mutex_};
     auto& place = closing_[object.get()];
     if (place == nullptr) {
       started = place = std::make_shared<state>();
+      place->asked_by_own_turn = asking == object.get();
       place->object = std::move(object);
       place->reason = reason;
       place->deadline = deadline;
-      place->asked_by_own_turn = from_own_turn;
       place->quiet = new_counted<operation<void>>();
       place->quiet->dispatcher = host_.infra->unit();
     }
-    if (from_own_turn && place->sealed)
+    if (asking != nullptr && place->sealed)
       ended->set(result<bool>{true});
     else
-      (from_own_turn ? place->at_seal : place->at_end).push_back(ended);
+      (asking != nullptr ? place->at_seal : place->at_end).push_back(ended);
   }
   if (started)
     host_.infra->post([this, started] { start_coroutine(run(started), [](result<void>) {}); });
@@ -225,6 +224,8 @@ void closing::enforce_deadline(std::shared_ptr<state> closing) {
     const error why{kind, "the spot was closed before this could end"};
     object->refuse_waiting(why);
     object->home().fail_operations(*object, why);
+    if (object->has_timers())
+      object->timers().end_parts(why);
   });
 }
 
@@ -380,7 +381,7 @@ void closing::sweep_idle() {
     if (object->factory().kind == spot_kind::instance && timeout.count() != 0
         && !object->application_word().has(admission_word::staging_bit | admission_word::sealed_bit)
         && now - object->last_work() >= timeout)
-      close(object, spot_close_reason::idle_evicted, now + object->home_node().request_timeout, false);
+      close(object, spot_close_reason::idle_evicted, now + object->home_node().request_timeout, nullptr);
   }
 }
 

@@ -24,8 +24,9 @@ public:
   closing& operator=(const closing&) = delete;
 
   /// Closes this incarnation. The task of a caller outside of the Spot ends when everything is released; that of a turn
-  /// of the Spot itself at the seal (C-115). Any thread. `deadline`: of the closing.
-  task<bool> close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline, bool from_own_turn);
+  /// of the Spot itself or of a part of it, which is `asking`, at the seal (C-115). Any thread. `deadline`: of the closing.
+  task<bool> close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline,
+                   execution_object* asking);
   /// The object has become quiet while it was closing, or was looked at for eviction.
   void quiet(spot_object& object) noexcept;
   /// A message with intent for an object that is sealed: runs on the next incarnation, in the order of arrival (C-117).

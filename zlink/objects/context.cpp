@@ -29,10 +29,10 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
     return detail::make_ready_task(result<bool>{false});
   auto& host = *object.home_node().host;
   const auto* t = detail::current_turn();
-  const bool own = t != nullptr && t->object == &object;
+  auto* asking = t != nullptr && &t->object->whole() == &object ? t->object : nullptr;
   return host.closings.close(detail::counted_ptr<detail::spot_object>::share(&object),
                              spot_close_reason::explicit_close, host.time->now() + object.home_node().request_timeout,
-                             own);
+                             asking);
 }
 
 } // namespace
@@ -99,11 +99,11 @@ task<timer> start_timer(spot_object& object, std::string name, std::chrono::nano
   require_valid_timer(name, whole, options);
   if (cancel.stop_requested())
     return make_ready_task(result<timer>{cancelled});
+  if (object.application_word().has(admission_word::sealed_bit))
+    return make_ready_task(result<timer>{error{error_kind::unavailable, "the spot has closed, or is closing"}});
   const auto* t = current_turn();
-  if (t == nullptr || t->object != &object)
+  if (t == nullptr || &t->object->whole() != &object)
     return make_ready_task(result<timer>{error{error_kind::invalid_operation, "timers are added inside a turn of their spot"}});
-  if (object.fenced() || object.application_word().has(admission_word::sealed_bit))
-    return make_ready_task(result<timer>{error{error_kind::unavailable, "the spot is closing"}});
   return make_ready_task(result<timer>{object.timers().add(std::move(name), whole, options, invoke)});
 }
 

@@ -60,7 +60,7 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
   if (row->kind != placement::object_kind::user_spot)
     throw operation_failed{error{error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"}};
   if (auto object = host_.objects.find(spot.spot_id); object && object->generation().value == spot.object_generation) {
-    auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, false);
+    auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);
   }
   auto asking = ask_owner_to_close(found.route, spot, due);

@@ -221,7 +221,7 @@ task<control_answer> user_spots::serve_close(operation_id operation, bytes body)
     co_return answer;
   }
   const auto due = host_.time->now() + left_of(question.left_ms);
-  auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, false);
+  auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, nullptr);
   answer.closed = co_await std::move(closing);
   if (answer.closed) {
     closed_.insert(operation);

@@ -51,9 +51,24 @@ void spot_object::dispose() noexcept {
   face_.reset();
 }
 
+std::string_view spot_object::surface() const noexcept {
+  return factory_->kind == spot_kind::instance ? "instance_spot" : "spot";
+}
+
+std::string spot_object::subject_of(record& r) const {
+  return r.kind == record_kind::tick ? static_cast<spot_timer&>(*r.about).description() : execution_object::subject_of(r);
+}
+
 caf::event_based_actor* spot_object::self() {
-  if (!face_)
+  if (const auto* t = current_turn(); t != nullptr && t->object != this && &t->object->whole() == this)
+    throw operation_failed{error{error_kind::invalid_operation,
+                                 "self() in a timer of a PerActor Spot, which runs beside the Spot's own turns; send to the "
+                                 "spot instead"}};
+  if (!face_) {
     face_ = std::make_unique<face_port>(*this);
+    if (serving_ != nullptr)
+      serving_->use(*face_); // the record being served can be answered by a promise too
+  }
   return face_->actor();
 }
 
@@ -75,22 +90,20 @@ dispatched spot_object::dispatch(record* r) {
   if (r->kind != record_kind::tick)
     return dispatch_message(r);
   auto& timer = static_cast<spot_timer&>(*r->about);
-  return {timer.dispatch(r, home().now())};
+  return {timer.dispatch(r, home().now()), nullptr};
 }
 
-namespace {
+/// While a behaviour serves a record, `self()` may need to know.
+class spot_object::serving_scope {
+public:
+  serving_scope(behavior_call*& place, behavior_call& call) noexcept : place_(place) { place_ = &call; }
+  ~serving_scope() { place_ = nullptr; }
+  serving_scope(const serving_scope&) = delete;
+  serving_scope& operator=(const serving_scope&) = delete;
 
-std::string name_of(payload& body) {
-  if (auto* encoded = body.get<encoded_value>())
-    return std::string{encoded->packet_name()};
-  if (auto* packet = body.packet())
-    return std::string{packet->name};
-  if (auto* message = body.get<caf::message>())
-    return "caf:" + caf::to_string(*message);
-  return "(none)";
-}
-
-} // namespace
+private:
+  behavior_call*& place_;
+};
 
 dispatched spot_object::dispatch_message(record* r) {
   const bool request = r->kind == record_kind::request;
@@ -98,17 +111,21 @@ dispatched spot_object::dispatch_message(record* r) {
   if (handlers_ != nullptr)
     entry = find_handler(*handlers_, r->body, request);
   if (entry != nullptr)
-    return {entry->invoke(*this, r)};
+    return {entry->invoke(*this, r), nullptr};
   if (behavior_) {
-    const auto outcome = call_behavior(*this, behavior_, face_.get(), *r);
+    behavior_call call{*this, *r};
+    if (face_)
+      call.use(*face_);
+    const serving_scope serving{serving_, call};
+    const auto outcome = call.run(behavior_);
     if (outcome == behavior_outcome::done)
       return {};
     if (outcome == behavior_outcome::parked)
-      return {nullptr, true};
+      return {nullptr, call.answer()};
   }
-  domain().counters.drop(drop_reason::no_handler);
+  note_no_handler(*this, *r);
   error what{error_kind::not_found, "spot \"" + id_ + "\" of type \"" + factory_->type + "\" has no handler for "
-                                      + (request ? "requests" : "sends") + " of packet \"" + name_of(r->body) + '"'};
+                                      + (request ? "requests" : "sends") + " of packet \"" + packet_name_of(r->body) + '"'};
   r->body.reset();
   if (request)
     r->body.emplace<error>(std::move(what));

@@ -13,6 +13,7 @@
 
 namespace zlink::detail {
 
+class behavior_call;
 class face_port;
 class host_runtime;
 class spot_timers;
@@ -48,6 +49,9 @@ public:
   const spot_factory& factory() const noexcept { return *factory_; }
   const object_home& home_node() const noexcept { return home_; }
   std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
+  std::string_view surface() const noexcept override;
+  std::string_view spot_id() const noexcept override { return id_; }
+  std::string subject_of(record& r) const override;
   /// Zero before the reservation.
   object_generation generation() const noexcept { return {generation_.load(std::memory_order_acquire)}; }
   authority_generation authority() const noexcept { return {authority_.load(std::memory_order_acquire)}; }
@@ -64,6 +68,7 @@ public:
   /// Destroys the instance, its timers and its face. The object keeps identity only.
   void dispose() noexcept;
   spot_application* application() const noexcept { return application_.get(); }
+  /// Throws `operation_failed` in a turn of a part: the face belongs to the Spot's own gate.
   caf::event_based_actor* self();
   spot_timers& timers();
   bool has_timers() const noexcept { return timers_ != nullptr; }
@@ -93,6 +98,7 @@ public:
 
 private:
   ~spot_object() override;
+  class serving_scope;
   dispatched dispatch_message(record* r);
 
   const object_home& home_;
@@ -106,6 +112,7 @@ private:
   handler_table_builder* configuring_ = nullptr;
   caf::behavior behavior_;
   std::unique_ptr<face_port> face_;
+  behavior_call* serving_ = nullptr;
   std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
   std::atomic<bool> fenced_{false};

@@ -4,10 +4,44 @@
 
 namespace zlink::detail {
 
-spot_timer::spot_timer(spot_object& object, std::shared_ptr<timer_state> state, std::chrono::milliseconds period,
-                       timer_options options, tick_invoke invoke, steady_time now)
-  : object_(counted_ptr<spot_object>::share(&object)), state_(std::move(state)), schedule_(period, options, now),
-    invoke_(invoke), stop_on_exception_(options.stop_on_unhandled_exception), period_(period) {}
+/// One timer name of a PerActor Spot: its ticks are ordered and exclusive among themselves, and run beside everything else
+/// of the Spot, against whose application lane they count.
+class spot_timers::part final : public execution_object {
+public:
+  explicit part(spot_object& spot)
+    : execution_object(spot.domain(), new_counted<gate>(spot.domain()), 0, &spot),
+      spot_(counted_ptr<spot_object>::share(&spot)) {
+    watch_quiet(true);
+  }
+  std::string_view mesh_name() const noexcept override { return spot_->mesh_name(); }
+  std::string_view surface() const noexcept override { return spot_->surface(); }
+  std::string_view spot_id() const noexcept override { return spot_->spot_id(); }
+  std::string subject_of(record& r) const override { return spot_->subject_of(r); }
+  std::optional<error_kind> yield_refused() const noexcept override { return spot_->yield_refused(); }
+
+  dispatched dispatch(record* r) override {
+    return {static_cast<spot_timer&>(*r->about).dispatch(r, home().now()), nullptr};
+  }
+  void on_handler_ended(record& r) noexcept override {
+    ++ended_;
+    static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
+  }
+  void on_refused(record&) noexcept override { ++ended_; }
+  void on_quiet() noexcept override {
+    if (ended_ != 0)
+      spot_->part_quiet(std::exchange(ended_, 0));
+  }
+
+private:
+  counted_ptr<spot_object> spot_;
+  std::uint32_t ended_ = 0; ///< records that the Spot still counts as busy
+};
+
+spot_timer::spot_timer(spot_object& object, execution_object& target, std::shared_ptr<timer_state> state,
+                       std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now)
+  : object_(counted_ptr<spot_object>::share(&object)), target_(counted_ptr<execution_object>::share(&target)),
+    state_(std::move(state)), schedule_(period, options, now), invoke_(invoke),
+    stop_on_exception_(options.stop_on_unhandled_exception), period_(period) {}
 
 spot_timer::~spot_timer() = default;
 
@@ -34,17 +68,28 @@ void spot_timer::disarm() {
 void spot_timer::expired() noexcept {
   auto self = counted_ptr<spot_timer>::adopt(this);
   if (cancelled() || object_->application_word().has(admission_word::sealed_bit))
-    return; // no tick is admitted after the closing seal
+    return;
   const auto& domain = object_->domain();
   if (const auto now = domain.time->now(); !domain.admits(now)) {
     schedule_.drop_late_ticks(now); // nothing is queued without the lease, and no burst follows
     arm_at(now + period_);
     return;
   }
-  pending_.store(true, std::memory_order_release);
   auto* r = make_record(record_kind::tick);
   r->about = counted_ptr<counted>{self};
-  object_->submit_unchecked(r, true);
+  const bool of_part = target_.get() != object_.get();
+  if (of_part)
+    object_->part_busy();
+  if (target_->submit_arrival(r, true) == admission::admitted)
+    return;
+  free_record(r); // no tick is admitted after the closing seal
+  if (of_part)
+    object_->part_quiet(1);
+}
+
+std::string spot_timer::description() const {
+  return "timer \"" + state_->name + "\", callback " + std::to_string(tick_.delivery_index)
+         + (stop_on_exception_ ? ", its last" : "");
 }
 
 handler_run* spot_timer::dispatch(record* r, steady_time now) {
@@ -57,7 +102,6 @@ handler_run* spot_timer::dispatch(record* r, steady_time now) {
 }
 
 void spot_timer::ended(bool failed, steady_time now) {
-  pending_.store(false, std::memory_order_release);
   const bool started = std::exchange(started_, false);
   if (started)
     schedule_.end(now);
@@ -69,30 +113,52 @@ void spot_timer::ended(bool failed, steady_time now) {
     arm();
 }
 
+counted_ptr<execution_object> spot_timers::make_target() {
+  const auto& factory = object_.factory();
+  if (factory.kind == spot_kind::user && factory.mode == execution_mode::per_actor)
+    return new_counted<part>(object_);
+  return counted_ptr<execution_object>::share(&object_);
+}
+
 timer spot_timers::add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke) {
+  std::lock_guard guard{mutex_};
   std::uint64_t generation = 1;
-  auto& place = by_name_[name];
-  if (place) {
-    generation = place->state()->generation + 1;
-    place->cancel();
-    place->disarm();
+  auto& [registration, runs_in] = by_name_[name];
+  if (registration) {
+    generation = registration->state()->generation + 1;
+    registration->cancel();
+    registration->disarm();
+  } else {
+    runs_in = make_target(); // for all registrations of the name: ticks of one name never overlap
   }
   auto state = std::make_shared<timer_state>(std::move(name), generation);
-  place = new_counted<spot_timer>(object_, state, period, options, invoke, object_.domain().time->now());
-  place->arm();
+  registration = new_counted<spot_timer>(object_, *runs_in, state, period, options, invoke, object_.domain().time->now());
+  registration->arm();
   return timer{std::move(state)};
 }
 
 void spot_timers::stop() noexcept {
-  for (auto& [name, registration] : by_name_)
-    registration->disarm();
+  std::lock_guard guard{mutex_};
+  for (auto& [name, at] : by_name_)
+    at.registration->disarm();
+}
+
+void spot_timers::end_parts(const error& why) {
+  std::lock_guard guard{mutex_};
+  for (auto& [name, at] : by_name_)
+    if (at.runs_in.get() != &object_)
+      at.runs_in->home().post([part = at.runs_in, why] {
+        part->refuse_waiting(why);
+        part->home().fail_operations(*part, why);
+      });
 }
 
 bool spot_timers::idle() noexcept {
+  std::lock_guard guard{mutex_};
   for (auto i = by_name_.begin(); i != by_name_.end();) {
-    if (!i->second->cancelled())
+    if (!i->second.registration->cancelled())
       return false;
-    i->second->disarm();
+    i->second.registration->disarm();
     i = by_name_.erase(i);
   }
   return true;

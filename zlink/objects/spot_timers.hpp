@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace zlink::detail {
@@ -16,11 +17,12 @@ class spot_object;
 
 using tick_invoke = handler_run* (*)(spot_object&, record*, const timer_tick&);
 
-/// One registration (one generation of a name). Touched in its Spot's turns while a tick is pending, else by `expired`.
+/// One registration (one generation of a name). Touched in turns of `target` while a tick is pending, else by `expired`.
 class spot_timer final : public counted, public timed {
 public:
-  spot_timer(spot_object& object, std::shared_ptr<timer_state> state, std::chrono::milliseconds period,
-             timer_options options, tick_invoke invoke, steady_time now);
+  /// `target`: where its ticks run, the Spot or a part of it.
+  spot_timer(spot_object& object, execution_object& target, std::shared_ptr<timer_state> state,
+             std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now);
   ~spot_timer() override;
 
   void arm();
@@ -28,8 +30,9 @@ public:
   void disarm();
   bool cancelled() const noexcept { return state_->cancelled.load(std::memory_order_acquire); }
   void cancel() noexcept { state_->cancelled.store(true, std::memory_order_release); }
-  bool pending() const noexcept { return pending_.load(std::memory_order_acquire); }
   const std::shared_ptr<timer_state>& state() const noexcept { return state_; }
+  /// For reports: name, callback, and whether an exception ends it.
+  std::string description() const;
 
   /// Runs the handler for the tick that `r` stands for.
   handler_run* dispatch(record* r, steady_time now);
@@ -43,29 +46,40 @@ private:
   void arm_at(steady_time due);
 
   counted_ptr<spot_object> object_;
+  counted_ptr<execution_object> target_;
   std::shared_ptr<timer_state> state_;
   tick_schedule schedule_;
   timer_tick tick_;
   tick_invoke invoke_;
   bool stop_on_exception_;
   bool started_ = false; ///< the current tick's handler has been called
-  std::atomic<bool> pending_{false};
   const std::chrono::milliseconds period_;
 };
 
+/// In a PerActor Spot only the Spot's own turns and those of its timers' names run beside each other, hence the mutex.
 class spot_timers {
 public:
   explicit spot_timers(spot_object& object) noexcept : object_(object) {}
-  /// Replaces the registration of that name.
+  /// Replaces the registration of that name. Inside a turn of the Spot or of a part.
   timer add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke);
   /// No tick starts a new period; pending ones still run.
   void stop() noexcept;
+  /// Ends what waits in the Spot's parts, and fails what their turns wait for.
+  void end_parts(const error& why);
   /// No registration that ticks (a Spot that keeps ticking is never idle).
   bool idle() noexcept;
 
 private:
+  class part;
+  struct place {
+    counted_ptr<spot_timer> registration;
+    counted_ptr<execution_object> runs_in;
+  };
+  counted_ptr<execution_object> make_target();
+
   spot_object& object_;
-  std::map<std::string, counted_ptr<spot_timer>, std::less<>> by_name_;
+  std::mutex mutex_;
+  std::map<std::string, place, std::less<>> by_name_;
 };
 
 } // namespace zlink::detail

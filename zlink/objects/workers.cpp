@@ -17,7 +17,7 @@ public:
     if (route_.receiver == nullptr)
       return;
     payload dropped;
-    dropped.emplace<error>(error_kind::shutting_down, "the host ended before the worker began");
+    dropped.emplace<error>(error_kind::shutting_down, "the worker never began");
     send(std::move(dropped));
   }
   void send(payload result) noexcept {
@@ -65,6 +65,8 @@ void start_worker(spot_object& object, worker_start start, turn_use use, std::st
   if (start.begin) {
     starting.launch([&host, owed = std::move(owed), stop = start.stop.get_token(), begin = std::move(start.begin)]() mutable {
       host.dispatcher->post([owed = std::move(owed), stop = std::move(stop), begin = std::move(begin)]() mutable {
+        if (stop.stop_requested())
+          return; // its call has ended while it waited
         runtime_context_guard inside;
         begin(std::move(stop), [owed = std::move(owed)](payload result) mutable { owed.send(std::move(result)); });
       });
@@ -73,7 +75,8 @@ void start_worker(spot_object& object, worker_start start, turn_use use, std::st
   }
   starting.launch([&host, owed = std::move(owed), stop = start.stop.get_token(), body = std::move(start.body)]() mutable {
     host.workers->submit([owed = std::move(owed), stop = std::move(stop), body = std::move(body)]() mutable {
-      owed.send(run_body(body, std::move(stop)));
+      if (!stop.stop_requested()) // else its call has ended while it waited
+        owed.send(run_body(body, std::move(stop)));
     });
   });
 }

@@ -140,6 +140,8 @@ public:
       co_await stage_.on_closing(*this, closing);
   }
 
+  caf::event_based_actor* face() { return this->self(); }
+
   const common_spot_context& spot() const override { return this->context(); }
   task<bool> close() override {
     if constexpr (requires { this->context().close(); })

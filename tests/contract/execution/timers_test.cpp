@@ -66,6 +66,34 @@ TEST_CASE("X-125 a timer ticks; invalid arguments throw, a cancelled token and a
   }
 }
 
+TEST_CASE("outside of a turn no timer is added; a Spot that ends says so first") { // X-125, M-24
+  stage scene;
+  player* seen = nullptr;
+  scene.acts["show"] = [&seen](player& p) -> zlink::task<int> {
+    seen = &p;
+    co_return 0;
+  };
+  scene.on_closing = [](player& p, const zlink::spot_closing_context&) -> zlink::task<void> {
+    if (p.id() != "x")
+      co_return;
+    auto call = knock(p, "closing");
+    co_await call.submit<answer>();
+  };
+  mesh net{1};
+  net.start(serve(scene));
+  prepare(net, "x", "room");
+  net.run(ask_spot(net.host(0), "x", "show", ""));
+  const auto attempt = [&] { return failure_of(net.run(zlink::as_result(seen->add_timer("t", 1s)))); };
+  CHECK(attempt() == error_kind::invalid_operation);
+  const auto spot = net.run(net.host(0).spots().find("x"));
+  auto closing = net.host(0).spots().close(*spot);
+  net.run_until_idle();
+  REQUIRE(scene.knocked("closing"));
+  CHECK(attempt() == error_kind::unavailable);
+  scene.open("closing");
+  CHECK(net.run(std::move(closing)));
+}
+
 TEST_CASE("X-126 a name registered again replaces the former registration, its queued tick too") {
   stage scene;
   scene.acts["hold"] = hold_at("d");
@@ -140,7 +168,33 @@ TEST_CASE("a queued tick of a cancelled timer does not run") {
   CHECK_FALSE(scene.has("tick"));
 }
 
-// X-128 across a yield.
+TEST_CASE("X-128 a callback longer than the period is never inside twice") {
+  for (const auto& type : {"wide", "room", "split"}) {
+    CAPTURE(type);
+    stage scene;
+    int inside = 0;
+    int most = 0;
+    scene.on_tick = [&](player& p, const zlink::timer_tick& tick) -> zlink::task<void> {
+      most = std::max(most, ++inside);
+      auto call = knock(p, "tick " + std::to_string(tick.delivery_index));
+      co_await call.submit<answer>();
+      --inside;
+    };
+    mesh net{1};
+    start_ticking(net, scene, 1ms, type);
+    for (int i = 1; i <= 20; ++i) {
+      net.advance(20ms);
+      scene.open("tick " + std::to_string(i));
+    }
+    net.advance(5ms);
+    CHECK(scene.count("tick") >= 20);
+    CHECK(most == 1);
+    for (int i = 21; i <= 30; ++i)
+      scene.open("tick " + std::to_string(i));
+  }
+}
+
+// The same across a yield.
 TEST_CASE("while a yielded callback waits no other of the same timer starts") {
   stage scene;
   scene.on_tick = [](player& p, const zlink::timer_tick&) -> zlink::task<void> {
@@ -156,20 +210,28 @@ TEST_CASE("while a yielded callback waits no other of the same timer starts") {
   CHECK(scene.count("tick") >= 2);
 }
 
-// X-135 without the record of the failure in a log, which does not exist yet.
-TEST_CASE("a timer goes on after its handler threw, unless it is to stop") {
+TEST_CASE("X-135 a timer goes on after its handler threw, unless it is to stop") {
   for (const bool stops : {false, true}) {
     stage scene;
     scene.on_tick = [](player&, const zlink::timer_tick&) -> zlink::task<void> {
       throw std::runtime_error{"tick"};
       co_return;
     };
-    mesh net{1};
+    std::vector<std::string> logged;
+    zlink::testing::mesh_options wanted;
+    wanted.adjust = [&logged](std::size_t, zlink::host_options& o) {
+      o.on_dispatch_error = [&logged](const zlink::dispatch_error& e) { logged.push_back(to_string(e)); };
+    };
+    mesh net{wanted};
     zlink::timer_options options;
     options.stop_on_unhandled_exception = stops;
     start_ticking(net, scene, 100ms, "wide", options);
     net.advance(450ms);
     CHECK(scene.count("tick") == (stops ? 1 : 4));
+    REQUIRE(logged.size() == (stops ? 1 : 4));
+    CHECK(logged[0]
+          == std::string{"zlink: handler_exception drop instance_spot control mesh=m spot=x what=timer \"t\", callback 1"}
+               + (stops ? ", its last: tick" : ": tick"));
     CHECK(net.host(0).runtime().domain.counters.handler_exceptions.load() == (stops ? 1 : 4));
     net.run(ask_spot(net.host(0), "x", "still there"));
   }

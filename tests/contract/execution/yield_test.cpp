@@ -56,8 +56,8 @@ concept yields_reply = requires(Call call) {
   call.template yield<answer>();
 };
 
-// X-32 and X-33 for the calls that exist.
-TEST_CASE("requests, worker calls and creates offer yield, one-way calls, timers and closes do not") {
+// For the calls of Spots; those of channels and Actors come with them.
+TEST_CASE("X-32 X-33 requests, worker calls and creates offer yield, one-way calls, timers and closes do not") {
   static_assert(yields_reply<zlink::spot_request_call> && yields_reply<zlink::node_request_call>);
   static_assert(yields_void<zlink::worker_call<int>>);
   static_assert(yields_void<zlink::spot_create_call> && yields_void<zlink::spot_get_or_create_call>);
@@ -66,8 +66,8 @@ TEST_CASE("requests, worker calls and creates offer yield, one-way calls, timers
   static_assert(!yields_void<decltype(std::declval<zlink::spot_context&>().close())>);
 }
 
-// X-34 for Spots, nodes and outside callers.
-TEST_CASE("yield works in packets and ticks of shared gates, submit in every context") {
+// Member Actors yield the same gate.
+TEST_CASE("X-34 yield works in packets and ticks of shared gates, submit in every context") {
   stage scene;
   scene.open("d");
   scene.acts["submit"] = hold_at("d");
@@ -124,8 +124,8 @@ std::function<zlink::task<int>(player&)> refused_yields(stage& scene, error_kind
   };
 }
 
-// X-35 for Spots; the rest of it concerns their Actors.
-TEST_CASE("X-37 yield on Entry and PerActor Spots is refused before any effect, and the turn is kept") {
+// Their Actors are refused in the same place.
+TEST_CASE("X-35 X-37 yield on Entry and PerActor Spots is refused before any effect, and the turn is kept") {
   stage scene;
   scene.acts["try"] = refused_yields(scene, error_kind::invalid_configuration);
   mesh net{1};
@@ -151,8 +151,8 @@ TEST_CASE("X-37 yield on Entry and PerActor Spots is refused before any effect, 
   CHECK_FALSE(net.run(net.host(0).spots().find("never")).has_value());
 }
 
-// X-36 and X-30 without sessions and channels.
-TEST_CASE("yield without a turn is refused before any effect: outside, in node handlers, in worker bodies") {
+// Sessions and channel handlers have no such turn either.
+TEST_CASE("X-36 yield without a turn is refused before any effect: outside, in node handlers, in worker bodies") {
   stage scene;
   mesh net{1};
   net.start(serve(scene));
@@ -190,8 +190,7 @@ TEST_CASE("yield without a turn is refused before any effect: outside, in node h
   CHECK_FALSE(net.run(host.spots().find("never")).has_value());
 }
 
-// X-38 without Actors and multicast.
-TEST_CASE("X-39 packets and ticks run while a handler is yielded, and may change what it has read") {
+TEST_CASE("X-38 X-39 packets and ticks run while a handler is yielded, and may change what it has read") {
   for (const auto& type : shared_gates) {
     CAPTURE(type);
     stage scene;

@@ -1,0 +1,194 @@
+// Host permits and what peers feel of them (02 section 12).
+#include "tests/contract/execution/stage.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+
+namespace pressure_test {
+
+using namespace zlink::test;
+using zlink::error_kind;
+using zlink::testing::mesh;
+using zlink::testing::mesh_options;
+
+/// Two hosts, of which each admits so many jobs that have not started.
+mesh_options with_jobs(std::uint32_t jobs) {
+  mesh_options options;
+  options.hosts = 2;
+  options.adjust = [jobs](std::size_t, zlink::host_options& o) { o.max_jobs = jobs; };
+  return options;
+}
+
+std::size_t records_of(mesh& net, std::size_t at, const std::string& id) {
+  return net.host(at).runtime().objects.find(id)->application_word().records();
+}
+
+/// Two Spots on one host: "held" holds its gate, "free" does not.
+struct scenery {
+  mesh net;
+  std::size_t owner = 0;
+  std::size_t stranger = 1;
+  std::string free; ///< on the same host as "held"
+  std::string far;  ///< on the other one
+
+  scenery(stage& scene, std::uint32_t jobs) : net(with_jobs(jobs)) {
+    scene.acts["hold"] = hold_at("d");
+    net.start(serve(scene));
+    net.run(ask_spot(net.host(0), "held", "prepared"));
+    owner = net.owner_of("held");
+    stranger = 1 - owner;
+    // One more on each host, wherever placement puts it: of several ids some come here and some there.
+    for (int i = 0; free.empty() || far.empty(); ++i) {
+      const auto id = "spot " + std::to_string(i);
+      net.run(ask_spot(net.host(0), id, "prepared"));
+      (net.owner_of(id) == owner ? free : far) = id;
+    }
+    net.run(ask_spot(net.host(stranger), "held", "route known", ""));
+    net.run(ask_spot(net.host(stranger), free, "route known", ""));
+    (void)tell_spot(net.host(owner), "held", "hold"); // a local record takes no permit
+    net.run_until_idle();
+    REQUIRE(scene.knocked("d"));
+    REQUIRE(permits() == 0);
+  }
+  std::uint32_t permits() { return net.host(owner).runtime().permits->in_use(); }
+};
+
+TEST_CASE("X-101 a received job takes a permit before it is claimed and returns it when its handler begins") {
+  stage scene;
+  scenery s{scene, 1};
+  (void)tell_spot(s.net.host(s.stranger), "held", "first");
+  s.net.run_until_idle();
+  CHECK(s.permits() == 1);
+  CHECK(records_of(s.net, s.owner, "held") == 2);
+  (void)tell_spot(s.net.host(s.stranger), s.free, "second");
+  s.net.run_until_idle();
+  CHECK(s.permits() == 1);
+  CHECK(records_of(s.net, s.owner, s.free) == 0); // not claimed
+  CHECK_FALSE(scene.has("second"));
+  scene.open("d");
+  s.net.run_until_idle();
+  CHECK(scene.in_order({"first", "second"}));
+  CHECK(s.permits() == 0);
+}
+
+TEST_CASE("a handler that has begun holds no permit, suspended or not") { // X-101, its second half
+  stage scene;
+  scenery s{scene, 1};
+  scene.acts["long"] = hold_at("other");
+  (void)tell_spot(s.net.host(s.stranger), s.free, "long");
+  s.net.run_until_idle();
+  CHECK(scene.has("long starts"));
+  CHECK(s.permits() == 0);
+  for (const auto* door : {"other", "d"})
+    scene.open(door);
+  s.net.run_until_idle();
+  CHECK(scene.has("long ends"));
+  CHECK(s.permits() == 0);
+}
+
+// X-103 as far as one source shows it; the order among sources is the core's.
+TEST_CASE("saturated permits lose, refuse and reorder nothing") {
+  stage scene;
+  scenery s{scene, 2};
+  for (int i = 0; i < 200; ++i)
+    (void)tell_spot(s.net.host(s.stranger), "held", std::to_string(i));
+  s.net.run_until_idle();
+  CHECK(s.permits() == 2);
+  CHECK(records_of(s.net, s.owner, "held") == 3);
+  scene.open("d");
+  s.net.run_until_idle();
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 200; ++i)
+    wanted.push_back(std::to_string(i));
+  CHECK(scene.in_order(wanted));
+  CHECK(s.permits() == 0);
+}
+
+TEST_CASE("X-104 X-107 replies to calls already started need no permit and pass a paused queue") {
+  stage scene;
+  scenery s{scene, 1};
+  scene.acts["slow"] = [&scene](player&) -> zlink::task<int> {
+    co_await scene.pass("far gate");
+    co_return 4;
+  };
+  scene.acts["ask far"] = [far = s.far](player& p) -> zlink::task<int> {
+    auto call = p.spot().outbound().request_to_spot(far, ask{"slow"});
+    const auto got = co_await call.submit<answer>();
+    co_return got.value;
+  };
+  auto asked = ask_spot(s.net.host(s.owner), s.free, "ask far", "");
+  s.net.run_until_idle();
+  REQUIRE(scene.knocked("far gate"));
+  (void)tell_spot(s.net.host(s.stranger), "held", "takes the permit");
+  s.net.run_until_idle();
+  CHECK(s.permits() == 1);
+  scene.open("far gate");
+  CHECK(s.net.run(std::move(asked)).value == 4);
+  CHECK(s.permits() == 1);
+  CHECK_FALSE(scene.has("takes the permit"));
+  scene.open("d");
+  s.net.run_until_idle();
+  CHECK(scene.has("takes the permit"));
+}
+
+TEST_CASE("X-106 sends to a paused host wait and run later; requests in flight end, and the peer stays ready") {
+  stage scene;
+  scenery s{scene, 10};
+  scene.acts["busy"] = hold_at("reply");
+  auto in_flight = ask_spot(s.net.host(s.stranger), s.free, "busy", "");
+  s.net.run_until_idle();
+  for (int i = 0; i < 8; ++i)
+    (void)tell_spot(s.net.host(s.stranger), "held", "taken");
+  s.net.run_until_idle();
+  CHECK(s.permits() == 8);
+  CHECK(s.net.host(s.owner).runtime().permits->paused());
+  for (int i = 0; i < 5; ++i)
+    (void)tell_spot(s.net.host(s.stranger), "held", "waits at the peer");
+  s.net.run_until_idle();
+  CHECK(s.permits() == 8); // the peer keeps them
+  scene.open("reply");
+  CHECK(s.net.run(std::move(in_flight)).value == 1);
+  s.net.run(s.net.host(s.stranger).mesh("m").until_peers_ready(1));
+  scene.open("d");
+  s.net.run_until_idle();
+  CHECK(scene.count("taken") == 8);
+  CHECK(scene.count("waits at the peer") == 5);
+  CHECK(s.permits() == 0);
+}
+
+TEST_CASE("X-107 what waits for a stalled peer is bounded by bytes, the rest ends by the send timeout") {
+  constexpr std::size_t size = 100'000;
+  stage scene;
+  mesh net{2};
+  net.start(serve(scene));
+  net.run(ask_spot(net.host(0), "x", "prepared"));
+  const auto owner = net.owner_of("x");
+  const auto stranger = 1 - owner;
+  net.run(ask_spot(net.host(stranger), "x", "route known", ""));
+  net.run(tell_spot(net.host(stranger), "x", std::string(5'000'000, 'x'))); // larger than the whole queue
+  net.run_until_idle();
+  CHECK(scene.log.back().size() == 5'000'000);
+  scene.log.clear();
+  net.freeze(owner);
+  std::size_t admitted = 0;
+  std::size_t late = 0;
+  const auto began = net.elapsed();
+  for (int i = 0; i < 200; ++i)
+    tell_spot(net.host(stranger), "x", std::string(size, 'x')).then([&](zlink::result<void> outcome) {
+      if (outcome.has_value())
+        ++admitted;
+      else if (failure_of(outcome) == error_kind::deadline_exceeded)
+        ++late;
+    });
+  net.advance(900ms);
+  CHECK(late == 0);
+  net.advance(200ms);
+  CHECK(net.elapsed() - began == 1100ms);
+  CHECK(admitted + late == 200);
+  CHECK(admitted >= 4'096'000 / size - 1);
+  CHECK(admitted <= 2 * 4'096'000 / size + 1); // the queue, and what the peer's credit had let out
+  net.thaw(owner);
+  net.run_until_idle();
+  CHECK(scene.log.size() == admitted);
+}
+
+} // namespace pressure_test

@@ -82,7 +82,7 @@ handler_run* node_handlers::run(function_handler& handler, execution_object& obj
   std::vector<std::unique_ptr<message_filter>> made;
   for (auto& make : filters_)
     made.push_back(make());
-  return start_run<payload>(object, r, [&](handler_run& run) {
+  return start_run<payload>(r, [&](handler_run& run) {
     return filter_chain::run(std::make_unique<filter_chain>(std::move(made), handler, object, *r, run.context()));
   });
 }

@@ -30,8 +30,9 @@ void start_two_timers(mesh& net, stage& scene, const std::string& type) {
   prepare(net, "x", type);
 }
 
-auto records_of(mesh& net, const std::string& id) {
-  return net.host(0).runtime().objects.find(id)->application_word().records();
+std::uint64_t records_of(mesh& net, const std::string& id) {
+  const auto object = net.host(0).runtime().objects.find(id);
+  return object ? object->application_word().records() : 0;
 }
 
 TEST_CASE("X-11 X-14 a PerActor Spot's handler and its timers are active at once, two of one gate are not") {

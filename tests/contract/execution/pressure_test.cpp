@@ -19,7 +19,8 @@ mesh_options with_jobs(std::uint32_t jobs) {
 }
 
 std::size_t records_of(mesh& net, std::size_t at, const std::string& id) {
-  return net.host(at).runtime().objects.find(id)->application_word().records();
+  const auto object = net.host(at).runtime().objects.find(id);
+  return object ? object->application_word().records() : 0;
 }
 
 /// Two Spots on one host: "held" holds its gate, "free" does not.

@@ -165,6 +165,14 @@ std::string_view cut(std::string_view text, std::size_t limit) noexcept {
   return text.substr(0, limit);
 }
 
+/// Texts of errors come from anywhere; what is no UTF-8 would make the peer drop the frame, and the error with it.
+std::string readable(std::string_view text, std::size_t limit) {
+  std::string made{cut(text, limit)};
+  if (!is_utf8(made))
+    std::ranges::replace_if(made, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  return made;
+}
+
 } // namespace
 
 // -- messages and replies ---------------------------------------------------------------------------------------------
@@ -227,9 +235,9 @@ void begin_reply(frame_buffer& to, std::uint64_t reply_route, std::string_view p
 
 void append_reply(bytes& to, const reply_frame& what) {
   assert(what.kind != reply_kind::packet && what.failure.has_value() == (what.kind == reply_kind::error));
-  const auto text = what.failure ? cut(what.failure->message(), error_text_limit) : std::string_view{};
+  const auto text = what.failure ? readable(what.failure->message(), error_text_limit) : std::string{};
   const auto* code = what.failure && what.failure->code() ? &*what.failure->code() : nullptr;
-  const auto category = code != nullptr ? cut(code->category, error_text_limit) : std::string_view{};
+  const auto category = code != nullptr ? readable(code->category, error_text_limit) : std::string{};
   append_frame(to, frame_type::reply, 8 + 3 + bound(text) + bound(category) + 2 * longest_varint,
                [&](span_writer& out) {
                  out.fixed(what.reply_route);
@@ -275,7 +283,7 @@ void append_hello(bytes& to, const link_identity& what) {
 }
 
 void append_hello_answer(bytes& to, const hello_answer_frame& what) {
-  const auto reason = cut(what.reason, reason_limit);
+  const auto reason = readable(what.reason, reason_limit);
   append_frame(to, frame_type::hello_answer, 2 + longest_varint + bound(reason), [&](span_writer& out) {
     out.byte(what.admitted ? 1 : 0);
     out.varint(what.pressure.sequence);
@@ -311,7 +319,7 @@ void append_pressure(bytes& to, const pressure_frame& what) {
 }
 
 void append_goodbye(bytes& to, std::string_view reason) {
-  const auto text = cut(reason, reason_limit);
+  const auto text = readable(reason, reason_limit);
   append_frame(to, frame_type::goodbye, bound(text), [&](span_writer& out) { out.text(text); });
 }
 

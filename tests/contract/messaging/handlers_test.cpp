@@ -396,6 +396,30 @@ TEST_CASE("M-142 M-143 every cause answers a request with its kind, a send is dr
   CHECK(log.count("x") == 0);
 }
 
+/// Fails with a text that is no UTF-8.
+class garbled final : public instance_spot {
+public:
+  using instance_spot::instance_spot;
+  void configure() override { context().handlers().add_packet<&garbled::on_ask>(); }
+
+private:
+  answer on_ask(const ask&, const message_context&) { throw std::runtime_error{"a \xff fault"}; }
+};
+
+TEST_CASE("M-142 X-163 a fault whose text is no UTF-8 answers all the same, near and far") {
+  mesh net{2};
+  net.start([](host& started, std::size_t index) {
+    auto& node = started.add_mesh("m");
+    node.object_server().add_instance_spot_factory<garbled>("garbled", [](auto& f) { f.disable_relocation(); });
+    if (index != 0)
+      node.placement_weight(0);
+  });
+  for (std::size_t from : {0, 1}) {
+    auto call = net.host(from).spots().request_to_spot("c", ask{}).instance_spot("garbled").timeout(2s);
+    CHECK(failure(net, call.submit<answer>()) == error_kind::internal_failure);
+  }
+}
+
 TEST_CASE("M-142 a reply whose way back is gone is dropped and counted") {
   evidence log;
   mesh net{2};

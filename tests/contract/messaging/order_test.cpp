@@ -89,19 +89,20 @@ public:
   void request(std::size_t from, const std::string& id) {
     auto call = net_.host(from).spots().request_to_spot(id, next(from, id));
     requests_.push_back(call.instance_spot("target").timeout(5s).submit<counted>());
+    ++requested_;
   }
   /// Every call has its end; how many ended well.
   std::size_t end_all() {
     std::size_t well = 0;
-    for (auto& one : requests_)
+    for (auto& one : std::exchange(requests_, {}))
       well += net_.run(as_result(std::move(one))).has_value() ? 1 : 0;
-    for (auto& one : sends_)
+    for (auto& one : std::exchange(sends_, {}))
       static_cast<void>(net_.run(as_result(std::move(one))));
     net_.run_until_idle();
     return well;
   }
   std::uint64_t sent(std::size_t from, const std::string& id) { return numbers_[name(from) + " to " + id]; }
-  std::size_t requests() const noexcept { return requests_.size(); }
+  std::size_t requests() const noexcept { return requested_; }
   static std::string name(std::size_t from) { return "host " + std::to_string(from); }
 
 private:
@@ -113,7 +114,12 @@ private:
   std::map<std::string, std::uint64_t> numbers_;
   std::vector<task<void>> sends_;
   std::vector<task<counted>> requests_;
+  std::size_t requested_ = 0;
 };
+
+std::string first_of(const checker& watched) {
+  return watched.broken().empty() ? std::string{} : watched.broken().front();
+}
 
 testing::mesh_options options(std::uint64_t seed, std::uint32_t lane_records) {
   return {.hosts = 3,
@@ -166,8 +172,8 @@ TEST_CASE("M-148 M-149 M-5 three origins, Spots that fall idle and come back els
       net.advance(seed % 2 == 0 ? 200ms : 5ms); // long enough to be evicted, or not
     }
     all.end_all();
-    CHECK(log.order.broken().empty());
-    CHECK(log.once.broken().empty());
+    CHECK(first_of(log.order) == "");
+    CHECK(first_of(log.once) == "");
     fed += log.order.fed();
     incarnations += log.incarnations;
   }
@@ -195,8 +201,8 @@ TEST_CASE("C-117 M-148 a Spot that closes again and again while its callers go o
         net.advance(std::chrono::milliseconds{seed % 9});
     }
     all.end_all();
-    CHECK(log.order.broken().empty());
-    CHECK(log.once.broken().empty());
+    CHECK(first_of(log.order) == "");
+    CHECK(first_of(log.once) == "");
     CHECK(log.runs[senders::name(owner) + " to c"].size() == all.sent(owner, "c"));
     closings += static_cast<std::size_t>(log.incarnations) - 1;
   }

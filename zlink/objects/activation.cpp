@@ -1,7 +1,7 @@
 #include "zlink/objects/activation.hpp"
 
-#include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/body_codec.hpp"
+#include "zlink/objects/activation_attempt.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/first_message.hpp"
 #include "zlink/placement/digest.hpp"
@@ -43,23 +43,6 @@ private:
 };
 
 } // namespace
-
-/// One first activation, from its first message to Ready.
-struct activation::attempt {
-  counted_ptr<spot_object> object;
-  node_runtime& node;
-  record* first; ///< in the object's lane; not run before the lane opens
-  steady_time due;
-  placement::observed_object seen;
-  placement::recovery_root root;
-  unique_id reservation;
-  bool root_stored = false;
-  bool reserved = false;
-  steady_time first_until{}; ///< when the first message's caller stops waiting; a send's never does
-
-  /// Nobody waits any more: the factory is not started for a call that has ended (C-102, S-159).
-  bool forsaken(steady_time now) const { return now >= first_until && object->application_word().records() <= 1; }
-};
 
 counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_factory& factory, std::string id) {
   return new_counted<spot_object>(node.home, *this, host_.domain, new_counted<gate>(host_.domain), factory,
@@ -375,79 +358,6 @@ task<void> activation::retire_root(counted_ptr<spot_object> object) {
       co_return;
     auto looking = look_again(host_, object->id(), seen); // somebody else wrote: the closing mark, a fence
     co_await std::move(looking);
-  }
-}
-
-// -- interrupted activations ---------------------------------------------------------------------------------------------
-
-task<void> activation::resume(std::string id, placement::observed_object seen) {
-  const auto row = *placement::row_in(seen);
-  auto* node = host_.find_node(row.node.mesh_name);
-  const auto* factory = node == nullptr ? nullptr : node->find_factory(spot_kind::instance, row.stable_type);
-  if (factory == nullptr)
-    co_return;
-  auto loading = as_result(load_first(id, row));
-  const auto loaded = co_await std::move(loading);
-  if (!loaded && loaded.error().kind() != error_kind::data_lost)
-    co_return; // the next pass asks again
-  auto* first = loaded ? *loaded : nullptr;
-  if (first == nullptr) {
-    auto giving_up = give_up_payload(std::move(id), std::move(seen));
-    co_await std::move(giving_up);
-    co_return;
-  }
-  auto object = make_object(*node, *factory, id);
-  object->set_generations(row.generation, row.authority);
-  if (!host_.objects.insert(object, first)) {
-    free_record(first);
-    co_return;
-  }
-  const auto limit = std::chrono::milliseconds{node->settings.request_timeout};
-  const bool reserved = row.state == placement::allocation_state::reserved;
-  attempt a{std::move(object), *node, first, host_.time->now() + limit, std::move(seen), *row.root, {}, reserved, reserved,
-            steady_time::max()};
-  if (row.pending)
-    a.reservation = row.pending->reservation;
-  auto becoming = become_ready(a);
-  auto failed = co_await std::move(becoming);
-  auto finishing = finish(a, std::move(failed));
-  co_await std::move(finishing);
-}
-
-/// The preserved message as a record that nobody waits for; null if it is none. Throws what the store has to say.
-task<record*> activation::load_first(std::string id, placement::row_record row) {
-  auto reading = host_.repository->read_payload(*row.root);
-  const auto outcome = co_await std::move(reading);
-  if (const auto* fault = std::get_if<placement::payload_fault>(&outcome))
-    throw operation_failed{error{*fault == placement::payload_fault::lost ? error_kind::data_lost : error_kind::unavailable,
-                                 "the first message of \"" + id + "\" cannot be read"}};
-  const auto& stored = std::get<std::string>(outcome);
-  record* first = nullptr;
-  try {
-    const auto root = decode<first_message>(byte_view{reinterpret_cast<const std::byte*>(stored.data()), stored.size()});
-    if (root.spot_id != id || root.stable_type != row.stable_type)
-      co_return nullptr;
-    first = make_record(root.request ? record_kind::request : record_kind::send);
-    if (!root.metadata.empty())
-      first->more().metadata = message_metadata::decode(root.metadata);
-    first->body.emplace<encoded_value>(root.packet_name, root.content_type, byte_view{root.data});
-  } catch (const std::exception&) {
-    if (first != nullptr)
-      free_record(std::exchange(first, nullptr));
-  }
-  co_return first;
-}
-
-/// Without its first message nothing can go on: a reservation ends, of a Ready row the loss is recorded (S-129).
-task<void> activation::give_up_payload(std::string id, placement::observed_object seen) {
-  const auto& row = *placement::row_in(seen);
-  auto* node = host_.find_node(row.node.mesh_name);
-  auto decided = row.state == placement::allocation_state::reserved
-                   ? placement::abort(seen, {id, row.pending->reservation, host_.token(), node->stamp(), std::nullopt})
-                   : placement::mark_payload_lost(seen, {row.kind, id, host_.token()});
-  if (auto* step = std::get_if<placement::fragment>(&decided)) {
-    auto applying = host_.repository->apply(std::move(*step));
-    co_await std::move(applying);
   }
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("S-1 a wrong route in the cache runs nothing at a host that is no owne
   CHECK(again.rid == first.rid);
 }
 
-TEST_CASE("S-2 S-6 whatever crashes, freezes or is cut off, one host at most admits work for an id, and none takes it over") {
+TEST_CASE("S-2 S-6 whatever crashes, freezes or is cut off, one host at most admits work for an id, and none takes over") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     CAPTURE(seed);
     stage on;
@@ -56,7 +56,8 @@ TEST_CASE("S-2 S-6 whatever crashes, freezes or is cut off, one host at most adm
     mesh net{{.hosts = 4, .seed = seed}};
     net.start(serve(on));
     on.handler = [&](const zlink::common_spot_context& context, const std::string&) {
-      owners.ran(context.spot_id(), std::to_string(context.object_generation()) + '@' + std::string{context.node_rid()});
+      const auto incarnation = std::to_string(context.object_generation());
+      owners.ran(context.spot_id(), incarnation + '@' + std::string{context.node_rid()});
       return zlink::task<void>::done();
     };
     std::mt19937_64 random{seed};

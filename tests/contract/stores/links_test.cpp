@@ -59,7 +59,7 @@ TEST_CASE("S-57 the node with the smaller id dials, and each pair has one link, 
   }
 }
 
-TEST_CASE("S-60 S-56 a node that leaves the list is disconnected at once, and its own dialling brings it no link back") {
+TEST_CASE("S-60 S-56 a node that leaves the list is disconnected, and its own dialling brings it no link back") {
   for (const std::size_t leaver : {std::size_t{0}, std::size_t{1}}) { // one of the two is who dials
     CAPTURE(leaver);
     stage on;

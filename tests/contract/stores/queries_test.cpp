@@ -59,7 +59,8 @@ TEST_CASE("S-110 an object by its id: absent, creating, ready, unavailable") {
   const auto told = net.run(std::move(call));
   const auto ready = net.run(queries.find_spot("a"));
   REQUIRE(ready);
-  CHECK(*ready == zlink::listed_object{"a", std::to_string(told.generation), "m", told.rid, listed_state::ready, "cell"});
+  const auto generation = std::to_string(told.generation);
+  CHECK(*ready == zlink::listed_object{"a", generation, "m", told.rid, listed_state::ready, "cell"});
   CHECK_FALSE(net.run(queries.find_actor("a"))); // ids of Actors are others
   const auto owner = net.owner_of("a");
   net.kill(owner);
@@ -125,7 +126,8 @@ TEST_CASE("S-112 a failure of the store ends the whole page; a damaged row is an
     put_row(net, 0, "i" + std::to_string(i));
   const auto queries = net.host(0).queries();
   for (const auto what : {store_operation::scan, store_operation::read}) {
-    net.faults(0).set_rule([&](const store_call& call) { return call.what == what ? store_fault::refuse : store_fault::none; });
+    net.faults(0).set_rule(
+      [&](const store_call& call) { return call.what == what ? store_fault::refuse : store_fault::none; });
     CHECK(failure(net, queries.list({})) == error_kind::unavailable);
     CHECK(failure(net, queries.summary("m")) == error_kind::unavailable);
     CHECK(failure(net, queries.nodes("m")) == error_kind::unavailable);
@@ -139,7 +141,7 @@ TEST_CASE("S-112 a failure of the store ends the whole page; a damaged row is an
   CHECK(failure(net, queries.find_spot("i5")) == error_kind::internal_failure);
 }
 
-TEST_CASE("S-113 topology and sums: published nodes only, a crashed one counts as stopped, a damaged lease spoils all") {
+TEST_CASE("S-113 topology and sums: published nodes only, a crashed one is stopped, a damaged lease spoils all") {
   stage on;
   mesh net{3};
   net.start(serve_beside_client(on));

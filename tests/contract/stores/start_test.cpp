@@ -128,7 +128,7 @@ TEST_CASE("S-19 each store is chosen once, both independently, and let go once a
   CHECK(released == 1);
 }
 
-TEST_CASE("S-151 S-74 a node that restarts in the process during a creation finds a dead reservation, no first message") {
+TEST_CASE("S-151 S-74 a node that restarts in the process during a creation finds a dead reservation only") {
   stage on;
   mesh net{1};
   net.start(serve(on));

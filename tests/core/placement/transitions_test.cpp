@@ -158,68 +158,6 @@ TEST_CASE(
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
 }
 
-TEST_CASE("S-30 without a number left nothing is reserved, reincarnated or given another owner, and nothing changes") {
-  for (const auto which : {sequence::object, sequence::authority}) {
-    scene fresh{object_kind::instance_spot};
-    scene closed{object_kind::instance_spot};
-    scene moved{object_kind::instance_spot};
-    closed.enter(closing);
-    moved.enter(prepared);
-    for (auto* s : {&fresh, &closed, &moved}) {
-      put_one(s->w.store(), counter_key(which), encode(counter_record{generation_limit}));
-      const auto before = s->w.dump();
-      const auto step = s == &fresh    ? narrow(reserve(s->seen(), s->w.wish(s->kind, "x", s->source)))
-                        : s == &closed ? reincarnate(s->seen(), s->owned())
-                                       : change_owner(s->seen(), s->move(), std::nullopt);
-      // Another host, whose copies of the counters are up to date.
-      transition_batcher other{s->w.posting, [] {}};
-      std::optional<fragment_outcome> end;
-      other.add(std::get<fragment>(step), [&](fragment_result r) { end = r.what; });
-      other.flush();
-      s->w.posting->run();
-      const bool may = s == &moved && which == sequence::object; // which a move does not issue
-      CHECK(end == (may ? fragment_outcome::applied : fragment_outcome::exhausted));
-      CHECK((s->w.dump() == before) == !may);
-    }
-  }
-}
-
-TEST_CASE("S-30 S-31 the last number is issued, then the counter stands at its mark for good") {
-  scene s{object_kind::user_spot};
-  put_one(s.w.store(), counter_key(sequence::object), encode(counter_record{generation_limit - 2}));
-  std::vector<fragment_result> ends;
-  for (int i = 0; i < 4; ++i) {
-    const auto id = "x" + std::to_string(i);
-    s.w.batcher.add(std::get<fragment>(reserve(s.w.see(s.kind, id), s.w.wish(s.kind, id, s.source))),
-                    [&](fragment_result r) { ends.push_back(std::move(r)); });
-  }
-  s.w.batcher.flush();
-  s.w.posting->run();
-  REQUIRE(ends.size() == 4);
-  int applied = 0;
-  for (const auto& end : ends)
-    applied += end.what == fragment_outcome::applied;
-  CHECK(applied == 2);
-  CHECK(s.w.see(s.kind, "x0").record);
-  CHECK(row_in(s.w.see(s.kind, "x1"))->generation.value == generation_limit - 1);
-  CHECK(s.w.see<counter_record>(counter_key(sequence::object)).record->next == generation_limit);
-  CHECK(s.w.counters_match_rows());
-}
-
-TEST_CASE("C-120 a counter that fell behind the row is corruption and changes nothing") {
-  scene s{object_kind::instance_spot};
-  s.enter(closing);
-  put_one(s.w.store(), counter_key(sequence::object), encode(counter_record{1}));
-  const auto before = s.w.dump();
-  transition_batcher other{s.w.posting, [] {}};
-  std::optional<fragment_outcome> end;
-  other.add(std::get<fragment>(reincarnate(s.seen(), s.owned())), [&](fragment_result r) { end = r.what; });
-  other.flush();
-  s.w.posting->run();
-  CHECK(end == fragment_outcome::corrupt);
-  CHECK(s.w.dump() == before);
-}
-
 TEST_CASE(
   "S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store's clock") {
   for (const bool commits : {true, false}) {

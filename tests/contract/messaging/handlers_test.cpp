@@ -431,6 +431,7 @@ TEST_CASE("M-142 a reply whose way back is gone is dropped and counted") {
   REQUIRE(link);
   net.lose_links(0, 1);
   CHECK(failure(net, std::move(call)) == error_kind::unavailable);
+  net.run_until([&] { return !link->ready(); }); // this side has noticed as well
   log.gate.open();
   net.run_until_idle();
   CHECK(log.count("end x") == 1);

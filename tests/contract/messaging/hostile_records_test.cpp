@@ -51,9 +51,9 @@ TEST_CASE("M-137 M-142 a body that cannot be decoded: protocol_error for a reque
     const auto end = peer.ask_encoded(b.name, b.content_type, b.data);
     const bool served = b.name == "probe.ask";
     CHECK(kind_of(end) == (served ? error_kind::protocol_error : error_kind::not_found));
-    const auto dropped = dropped_at(net, 0, served ? drop_reason::handler_failed : drop_reason::no_handler);
+    const auto dropped = dropped_at(net, 0, served ? drop_reason::undecodable : drop_reason::no_handler);
     peer.send_encoded(served ? "probe.note" : b.name, b.content_type, b.data);
-    CHECK(dropped_at(net, 0, served ? drop_reason::handler_failed : drop_reason::no_handler) == dropped + 1);
+    CHECK(dropped_at(net, 0, served ? drop_reason::undecodable : drop_reason::no_handler) == dropped + 1);
     CHECK(net.run(ask_at(net.host(1), "c", "next")).text == "next!");
   }
   CHECK(log.count("x") == 0);

@@ -151,36 +151,6 @@ TEST_CASE("M-148 M-149 D-7 C-100 the first messages of one origin go to one node
   }
 }
 
-TEST_CASE("M-148 M-149 M-5 three origins, Spots that fall idle and come back elsewhere, full queues: order holds") {
-  std::size_t fed = 0;
-  int incarnations = 0;
-  for (std::uint64_t seed = 1; seed <= 700; ++seed) {
-    evidence log;
-    mesh net{options(seed, 3)};
-    INFO("seed ", net.seed());
-    net.start(serve(log, 60ms));
-    senders all{net};
-    for (int round = 0; round < 3; ++round) {
-      for (int i = 0; i < 18; ++i) {
-        const auto from = (seed + static_cast<std::uint64_t>(i * i)) % 3;
-        const std::string id = (seed >> (i % 5)) % 2 == 0 ? "a" : "b";
-        i % 4 == 1 ? all.request(from, id) : all.send(from, id);
-        if (i % 6 == static_cast<int>(seed % 6))
-          net.advance(std::chrono::milliseconds{seed % 11});
-      }
-      all.end_all();
-      net.advance(seed % 2 == 0 ? 200ms : 5ms); // long enough to be evicted, or not
-    }
-    all.end_all();
-    CHECK(first_of(log.order) == "");
-    CHECK(first_of(log.once) == "");
-    fed += log.order.fed();
-    incarnations += log.incarnations;
-  }
-  CHECK(fed > 10'000);
-  CHECK(incarnations > 1'000);
-}
-
 TEST_CASE("C-117 M-148 a Spot that closes again and again while its callers go on: nothing of theirs is overtaken or lost") {
   std::size_t closings = 0;
   for (std::uint64_t seed = 1; seed <= 700; ++seed) {

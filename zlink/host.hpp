@@ -8,6 +8,7 @@
 #include "zlink/manager.hpp"
 #include "zlink/mesh_node.hpp"
 #include "zlink/packet.hpp"
+#include "zlink/queries.hpp"
 #include "zlink/task.hpp"
 
 #include <chrono>
@@ -134,6 +135,8 @@ public:
 
   spot_manager spots() const noexcept;
   node_client nodes() const noexcept;
+  /// What the Location Store shows, for operators (S-110 to S-114).
+  operator_queries queries() const noexcept;
   /// A CAF handle for the address of a Spot: valid before the Spot exists and after it has moved. Messages to it are sends
   /// and requests of this host.
   caf::actor spot_actor(std::string spot_id, spot_actor_options options = {});

@@ -3,9 +3,12 @@
 #include "zlink/identity.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace zlink {
 
@@ -58,18 +61,22 @@ void check_mutation(const store_mutation& mutation) {
     throw std::invalid_argument{"store retention must be positive"};
 }
 
+/// Keys in the order of their hashes: keys of one batch tend to begin alike, so to compare them as texts takes long.
+using hashed_key = std::pair<std::size_t, std::string_view>;
+hashed_key hashed(std::string_view key) noexcept { return {std::hash<std::string_view>{}(key), key}; }
+
 /// Sorts `keys`; throws if one is there twice.
-void check_distinct(std::vector<std::string_view>& keys, const char* where) {
+void check_distinct(std::vector<hashed_key>& keys, const char* where) {
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
     throw std::invalid_argument{std::string{"store batch names a key twice among its "} + where};
 }
 
 /// How many different keys two sorted lists of distinct keys hold together.
-std::size_t count_union(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) noexcept {
+std::size_t count_union(const std::vector<hashed_key>& a, const std::vector<hashed_key>& b) noexcept {
   std::size_t shared = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    const auto order = i->compare(*j);
+    const auto order = *i <=> *j;
     shared += order == 0;
     i += order <= 0;
     j += order >= 0;
@@ -100,19 +107,19 @@ void check_store_key(const std::string& key) {
 
 void check_store_batch(const store_batch& batch) {
   std::size_t bytes = 0;
-  std::vector<std::string_view> conditions;
-  std::vector<std::string_view> mutations;
+  std::vector<hashed_key> conditions;
+  std::vector<hashed_key> mutations;
   conditions.reserve(batch.conditions.size());
   mutations.reserve(batch.mutations.size());
   for (const auto& condition : batch.conditions) {
     check_condition(condition);
     bytes += encoded_size(condition);
-    conditions.push_back(condition.key);
+    conditions.push_back(hashed(condition.key));
   }
   for (const auto& mutation : batch.mutations) {
     check_mutation(mutation);
     bytes += encoded_size(mutation);
-    mutations.push_back(mutation.key);
+    mutations.push_back(hashed(mutation.key));
   }
   check_distinct(conditions, "conditions");
   check_distinct(mutations, "mutations");

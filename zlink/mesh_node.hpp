@@ -202,6 +202,9 @@ public:
 
   /// 1..64 of `[A-Za-z0-9._-]` (C-4).
   mesh_node& rid_prefix(std::string prefix);
+  /// A routing id of one's own choice, 1..255 bytes of UTF-8, for a node without object role in a host without stores
+  /// (C-9). No two nodes of a mesh may have the same.
+  mesh_node& fixed_rid(std::string rid);
   mesh_node& bind_host(std::string host);
   mesh_node& advertise_host(std::string host);
   /// 0: the system picks one (C-14).

@@ -14,6 +14,7 @@
 #include "zlink/message.hpp"
 #include "zlink/metadata.hpp"
 #include "zlink/packet.hpp"
+#include "zlink/queries.hpp"
 #include "zlink/relocation_policy.hpp"
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"

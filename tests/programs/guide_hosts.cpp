@@ -49,4 +49,11 @@ int main() {
   std::cout << (ask(south, "argo") == ask(north, "argo")) << '\n';
   auto seen = zlink::sync_wait(north.spots().find("argo"));
   std::cout << seen->node_rid.substr(0, 5) << '\n';
+
+  // For operators: what the store shows, page by page.
+  zlink::object_query ships{.kind = zlink::listed_kind::instance_spot, .stable_type = "ship"};
+  auto page = zlink::sync_wait(north.queries().list(ships));
+  for (const auto& one : page.objects)
+    std::cout << one.id << ' ' << to_string(one.state) << '\n';
+  std::cout << zlink::sync_wait(south.queries().summary("fleet")).ready << " nodes\n";
 }

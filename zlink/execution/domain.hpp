@@ -58,6 +58,9 @@ struct execution_domain {
   bool admits(steady_time now) const noexcept {
     return now.time_since_epoch().count() < admission_deadline.load(std::memory_order_acquire);
   }
+  /// The deadline is near or over: while it is not, nobody has to look at the clock for each message. Turns always
+  /// ask the clock.
+  std::atomic<bool> admission_over{true};
 };
 
 } // namespace zlink::detail

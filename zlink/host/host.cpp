@@ -143,6 +143,7 @@ int host::run() {
 task<shutdown_result> host::shutdown() { return runtime_->shutdown(); }
 spot_manager host::spots() const noexcept { return spot_manager{*runtime_}; }
 node_client host::nodes() const noexcept { return node_client{*runtime_}; }
+operator_queries host::queries() const noexcept { return operator_queries{*runtime_}; }
 host_status host::status() const { return runtime_->status(); }
 caf::actor_system& host::system() const noexcept { return runtime_->system; }
 

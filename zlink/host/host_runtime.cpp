@@ -26,7 +26,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), messages(*this), activations(*this), closings(*this), spots(*this) {
+    outside(domain), messages(*this), activations(*this), closings(*this), spots(*this), queries(*this), recovery(*this) {
   domain.system = &system;
   domain.time = time;
   domain.infra = infra.get();
@@ -39,6 +39,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
   waiting = std::make_unique<waiting_sends>(domain, [this](submission message) { messages.submit(std::move(message)); });
   domain.waiting = waiting.get();
 }
+
 
 host_runtime::~host_runtime() = default;
 
@@ -145,6 +146,12 @@ std::optional<error> host_runtime::refuse_arrival() const {
   if (ending())
     return error{error_kind::shutting_down, "the node is shutting down"};
   return std::nullopt;
+}
+
+std::optional<error> host_runtime::refuse_owned_work() const {
+  if (domain.admits(time->now()))
+    return std::nullopt;
+  return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
 }
 
 std::chrono::milliseconds host_runtime::default_request_timeout() {

@@ -14,7 +14,9 @@
 #include "zlink/messaging/waiting_sends.hpp"
 #include "zlink/objects/activation.hpp"
 #include "zlink/objects/closing.hpp"
+#include "zlink/objects/object_queries.hpp"
 #include "zlink/objects/object_table.hpp"
+#include "zlink/objects/row_recovery.hpp"
 #include "zlink/objects/user_spots.hpp"
 #include "zlink/placement/ownership.hpp"
 #include "zlink/placement/repository.hpp"
@@ -62,6 +64,8 @@ public:
   std::optional<error> refuse_call(bool needs_objects);
   /// Why a message from another node is not taken now, or nothing (L-245).
   std::optional<error> refuse_arrival() const;
+  /// Why no work of an owned object may begin now, or nothing (S-40, S-41). Any thread.
+  std::optional<error> refuse_owned_work() const;
   bool ending() const noexcept { return state.load() >= host_state::draining; }
   std::chrono::milliseconds default_request_timeout();
   std::chrono::milliseconds default_send_timeout();
@@ -100,6 +104,8 @@ public:
   activation activations;
   closing closings;
   user_spots spots;
+  object_queries queries;
+  row_recovery recovery;
 
   std::atomic<host_state> state{host_state::preparing};
 
@@ -112,6 +118,8 @@ private:
   task<std::optional<error>> claim_nodes(steady_time until);
   task<std::optional<error>> start_entry(node_runtime& node);
   task<std::optional<error>> publish_nodes(placement::node_state published, steady_time until);
+  task<std::optional<error>> probe_location();
+  void note_deadline(std::optional<steady_time> until);
   void lease_lost(const placement::owner_token& token);
   task<void> lease_regained();
   void sweep_idle_later();
@@ -123,6 +131,7 @@ private:
 
   std::atomic<bool> start_begun_{false};
   bool has_objects_ = false;
+  bool probed_ = false; ///< the Location Store was found usable (S-20)
   counted_ptr<operation<void>> started_;
   std::mutex shutdown_mutex_;
   std::vector<counted_ptr<operation<shutdown_result>>> shutdown_waiters_;
@@ -130,6 +139,16 @@ private:
   bool shutdown_begun_ = false;
   std::optional<shutdown_result> shutdown_result_;
   std::chrono::milliseconds idle_sweep_period_{0};
+  /// Tells the domain when the admission deadline passes.
+  class admission_watch final : public timed {
+  public:
+    explicit admission_watch(execution_domain& domain) noexcept : domain_(domain) {}
+    void expired() noexcept override { domain_.admission_over.store(true, std::memory_order_release); }
+
+  private:
+    execution_domain& domain_;
+  };
+  admission_watch admission_watch_{domain};
 };
 
 } // namespace zlink::detail

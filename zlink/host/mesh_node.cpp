@@ -68,6 +68,12 @@ mesh_node& mesh_node::rid_prefix(std::string prefix) {
   return *this;
 }
 
+mesh_node& mesh_node::fixed_rid(std::string rid) {
+  runtime_->require_configuring("fixed_rid");
+  runtime_->settings.fixed_rid = std::move(rid);
+  return *this;
+}
+
 mesh_node& mesh_node::bind_host(std::string host) {
   runtime_->require_configuring("bind_host");
   runtime_->settings.bind_host = std::move(host);

@@ -71,6 +71,15 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
   const std::string name = "mesh \"" + mesh_name() + "\": ";
   if (settings.rid_prefix && !is_rid_prefix(*settings.rid_prefix))
     mistakes.push_back(name + "rid_prefix \"" + *settings.rid_prefix + "\" must be 1 to 64 of A-Z a-z 0-9 . _ -");
+  if (settings.fixed_rid) {
+    if (!is_valid_id(*settings.fixed_rid))
+      mistakes.push_back(name + "fixed_rid takes 1 to 255 bytes of UTF-8, got " + std::to_string(settings.fixed_rid->size()));
+    if (has_object_role() || !host_.stores_off)
+      mistakes.push_back(name + "fixed_rid needs a node without object role in a host without_stores(); with stores each "
+                                "start issues a routing id of its own, see rid_prefix()");
+    if (settings.rid_prefix)
+      mistakes.push_back(name + "fixed_rid and rid_prefix exclude each other; leave out one");
+  }
   if (!is_server() && (!settings.factories.empty() || settings.entry))
     mistakes.push_back(name + "factories and Entry Spots need object_server()");
   if (settings.role == placement::object_role::client && !handlers.empty())
@@ -115,7 +124,7 @@ void node_runtime::fix_identity(random_source& random) {
   const auto entry_bits = random.next_id();
   std::lock_guard guard{mutex_};
   identity.mesh_name = mesh_name();
-  identity.node_rid = prefix + '-' + format_uuid_v4(rid_bits);
+  identity.node_rid = settings.fixed_rid.value_or(prefix + '-' + format_uuid_v4(rid_bits));
   do
     identity.lifecycle.value = random.next();
   while (!identity.lifecycle);

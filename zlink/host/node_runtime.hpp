@@ -29,6 +29,7 @@ struct node_settings {
   std::string mesh_name;
   placement::object_role role = placement::object_role::none;
   std::optional<std::string> rid_prefix;
+  std::optional<std::string> fixed_rid;
   std::optional<std::string> bind_host;
   std::optional<std::string> advertise_host;
   std::uint16_t listen_port = 0;

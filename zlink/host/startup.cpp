@@ -3,6 +3,7 @@
 #include "zlink/execution/processors.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/mesh_links.hpp"
+#include "zlink/placement/probe.hpp"
 
 #include <caf/actor_system_config.hpp>
 
@@ -11,6 +12,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::seconds registration_patience{10};
+constexpr std::chrono::seconds admission_watch_lead{1}; // far more than any timer is late
 
 error failure_of(placement::registration_outcome outcome, const node_runtime& node) {
   const std::string name = "mesh \"" + node.mesh_name() + "\": ";
@@ -25,6 +27,16 @@ error failure_of(placement::registration_outcome outcome, const node_runtime& no
 
 } // namespace
 
+void host_runtime::note_deadline(std::optional<steady_time> until) {
+  domain.admission_deadline.store(until ? until->time_since_epoch().count() : std::numeric_limits<std::int64_t>::min(),
+                                  std::memory_order_release);
+  domain.admission_over.store(!until, std::memory_order_release);
+  if (until)
+    infra->schedule(admission_watch_, *until - admission_watch_lead); // who asks too early asks the clock as well
+  else
+    infra->unschedule(admission_watch_);
+}
+
 void host_runtime::make_stores() {
   if (!location || !relocation) {
     embedded_store own{time};
@@ -37,10 +49,7 @@ void host_runtime::make_stores() {
   const placement::lease_settings lease{options.lease_renew_interval, options.lease_ttl, options.lease_renew_timeout,
                                         options.lease_fencing_margin};
   placement::ownership_events events;
-  events.deadline = [this](std::optional<steady_time> until) {
-    domain.admission_deadline.store(until ? until->time_since_epoch().count() : std::numeric_limits<std::int64_t>::min(),
-                                    std::memory_order_release);
-  };
+  events.deadline = [this](std::optional<steady_time> until) { note_deadline(until); };
   events.lost = [this](const placement::owner_token& token) { lease_lost(token); };
   events.regained = [this](const placement::owner_token&) {
     infra->post([this] { start_coroutine(lease_regained(), [](result<void>) {}); });
@@ -48,7 +57,9 @@ void host_runtime::make_stores() {
   events.failed = [this](std::string) { state.store(host_state::error); };
   ownership = std::make_unique<placement::ownership>(*infra, *repository, lease, *random, std::move(events));
   sweep = std::make_unique<placement::sweep>(*infra, *repository, *ownership, placement::sweep_settings{},
-                                             [](const std::string&, const placement::row_record&) {});
+                                             [this](const std::string& id, const placement::row_record& row) {
+                                               recovery.note_own_row(id, row);
+                                             });
   placement::directory_settings discovery;
   discovery.polling_interval = options.discovery_polling_interval;
   discovery.lease_ttl = options.lease_ttl;
@@ -137,6 +148,13 @@ task<void> host_runtime::start_sequence() {
   const auto until = time->now() + registration_patience;
   const bool blocked = owned.what != placement::ownership_start::held;
   if (!blocked) {
+    auto probing = probe_location();
+    if (auto failed = co_await std::move(probing)) {
+      auto letting_go = ownership->release(until);
+      co_await std::move(letting_go);
+      end_start(std::move(failed));
+      co_return;
+    }
     auto claiming = claim_nodes(until);
     if (auto failed = co_await std::move(claiming)) {
       end_start(std::move(failed));
@@ -172,6 +190,18 @@ task<void> host_runtime::start_sequence() {
   end_start(std::nullopt);
 }
 
+/// A provider that answers wrongly is a mistake; one that does not answer is asked again once it does (S-20).
+task<std::optional<error>> host_runtime::probe_location() {
+  if (probed_)
+    co_return std::nullopt;
+  auto probing = placement::probe_store(*infra, location, *random, time->now() + options.lease_renew_timeout);
+  const auto found = co_await std::move(probing);
+  probed_ = found.what == placement::probe_outcome::good;
+  if (found.what == placement::probe_outcome::wrong)
+    co_return error{error_kind::invalid_configuration, found.mistake};
+  co_return std::nullopt;
+}
+
 task<std::optional<error>> host_runtime::claim_nodes(steady_time until) {
   for (auto& node : nodes) {
     auto& n = node->runtime();
@@ -201,7 +231,7 @@ task<std::optional<error>> host_runtime::publish_nodes(placement::node_state pub
 task<std::optional<error>> host_runtime::start_entry(node_runtime& node) {
   if (!node.settings.entry)
     co_return std::nullopt;
-  auto numbering = repository->next_generations();
+  auto numbering = repository->issue_generations();
   const auto numbers = co_await std::move(numbering);
   node.entry = activations.make_object(node, *node.settings.entry, node.entry_id);
   if (numbers)
@@ -229,6 +259,11 @@ void host_runtime::lease_lost(const placement::owner_token&) {
 }
 
 task<void> host_runtime::lease_regained() {
+  auto probing = probe_location();
+  if (co_await std::move(probing)) {
+    state.store(host_state::error);
+    co_return;
+  }
   const auto until = time->now() + registration_patience;
   for (auto& node : nodes) {
     auto& n = node->runtime();

@@ -58,11 +58,13 @@ void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& no
 
 void outbound::accept_remote(record* r, const std::string& id, std::optional<instance_intent> intent, bool fenced,
                              node_runtime& node) {
-  if (auto why = host_.refuse_arrival()) {
+  auto why = host_.refuse_arrival();
+  if (!why)
+    why = host_.refuse_owned_work(); // on arrival, not only when its turn begins: nothing is queued for later (S-41, S-46)
+  if (why) {
     refuse(r, std::move(*why));
     return;
   }
-  std::optional<error> why;
   const auto verdict = try_local(r, id, intent ? &*intent : nullptr, nullptr, why, true);
   switch (verdict) {
     case local_verdict::admitted: return;

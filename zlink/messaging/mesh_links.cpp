@@ -246,12 +246,28 @@ void mesh_links::on_ready(link_session& link) {
   tell_waiters();
 }
 
+/// A request that another node passed on: its reply goes straight to the node that asked, which may be this one (M-83).
+void mesh_links::redirect_reply(record& r, std::string_view asking_node) {
+  reply_route route;
+  if (asking_node == node_.identity.node_rid) {
+    route = replies_->take(r.reply.id); // empty if the caller's wait has ended
+  } else if (auto link = ready_link(asking_node)) {
+    route = {link.release(), r.reply.id};
+  } else {
+    return; // the caller's node ended its wait when it lost the link
+  }
+  if (auto* former = std::exchange(r.reply, route).receiver)
+    former->unref_receiver();
+}
+
 bool mesh_links::on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) {
   auto* inbound = link.inbound.get();
   if (inbound == nullptr) {
     refuse(r, error{error_kind::unavailable, "the link is ending"});
     return true;
   }
+  if (r->kind == record_kind::request && !header.reply_node.empty() && header.reply_node != link.peer().rid)
+    redirect_reply(*r, header.reply_node);
   auto& host = node_.host();
   if (header.target == target_kind::node)
     r->source_rid = &inbound->source();

@@ -77,6 +77,7 @@ private:
     counted_ptr<operation<void>> ended;
   };
 
+  void redirect_reply(record& r, std::string_view asking_node);
   void dial(const std::string& rid);
   void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);
   void dial_again_later();

@@ -60,9 +60,13 @@ outbound::outbound(host_runtime& host) : routes(host, host.options.route_cache_m
 local_verdict outbound::try_local(record* r, std::string_view id, const instance_intent* intent, const gate* forbidden,
                                   std::optional<error>& why, bool arrival) {
   bool same_gate = false;
+  const bool no_lease = host_.domain.admission_over.load(std::memory_order_acquire);
   const auto delivery = host_.objects.deliver(id, r, intent != nullptr, arrival, [&](spot_object& object) {
     same_gate = forbidden != nullptr && &object.home() == forbidden;
-    why = conflict(object.factory().kind, object.factory().type, intent, id);
+    if (no_lease)
+      why = host_.refuse_owned_work(); // also where the gate is held and its turn would begin much later (S-41)
+    if (!why)
+      why = conflict(object.factory().kind, object.factory().type, intent, id);
     return !same_gate && !why;
   });
   if (!delivery.found)
@@ -339,14 +343,16 @@ task<void> outbound::place_missing(const std::string& id, const resolution& foun
 }
 
 task<result<outbound::chosen_target>> outbound::choose_target(node_runtime& node, std::optional<std::string> type) {
-  for (bool fresh = false;; fresh = true) {
-    const auto snapshot = node.peers_known->snapshot();
-    auto choice = choose_among(*snapshot, node, type);
-    if (choice || fresh)
-      co_return choice;
-    auto refreshing = node.peers_known->refresh(); // nobody fits by what was known: look again before saying so
-    co_await std::move(refreshing);
-  }
+  auto choice = choose_among(*node.peers_known->snapshot(), node, type);
+  if (choice)
+    co_return choice;
+  auto refreshing = node.peers_known->refresh(); // nobody fits by what was known: look again before saying so
+  const auto refreshed = co_await std::move(refreshing);
+  choice = choose_among(*node.peers_known->snapshot(), node, type);
+  // Without an answer an old list does not show that nobody is there (S-68).
+  if (!choice && refreshed == placement::refresh_outcome::unavailable && choice.error().kind() == error_kind::not_found)
+    co_return error{error_kind::unavailable, "the Location Store does not tell which nodes there are"};
+  co_return choice;
 }
 
 result<outbound::chosen_target> outbound::choose_among(const placement::directory_snapshot& snapshot,

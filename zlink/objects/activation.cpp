@@ -1,7 +1,7 @@
 #include "zlink/objects/activation.hpp"
 
-#include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/body_codec.hpp"
+#include "zlink/objects/activation_attempt.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/first_message.hpp"
 #include "zlink/placement/digest.hpp"
@@ -44,23 +44,6 @@ private:
 
 } // namespace
 
-/// One first activation, from its first message to Ready.
-struct activation::attempt {
-  counted_ptr<spot_object> object;
-  node_runtime& node;
-  record* first; ///< in the object's lane; not run before the lane opens
-  steady_time due;
-  placement::observed_object seen;
-  placement::recovery_root root;
-  unique_id reservation;
-  bool root_stored = false;
-  bool reserved = false;
-  steady_time first_until{}; ///< when the first message's caller stops waiting; a send's never does
-
-  /// Nobody waits any more: the factory is not started for a call that has ended (C-102, S-159).
-  bool forsaken(steady_time now) const { return now >= first_until && object->application_word().records() <= 1; }
-};
-
 counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_factory& factory, std::string id) {
   return new_counted<spot_object>(node.home, *this, host_.domain, new_counted<gate>(host_.domain), factory,
                                   std::move(id));
@@ -100,8 +83,14 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
   }
   auto preparing = prepare(a);
   auto failed = co_await std::move(preparing);
+  auto finishing = finish(a, std::move(failed));
+  co_await std::move(finishing);
+}
+
+task<void> activation::finish(attempt& a, std::optional<error> failed) {
   if (!failed) {
     activated.fetch_add(1, std::memory_order_relaxed);
+    unretired_.insert_or_assign(a.object->generation().value, std::move(a.seen));
     a.object->watch_first_record();
     open(*a.object);
     co_return;
@@ -111,7 +100,7 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
     co_await std::move(aborting);
   }
   if (a.root_stored)
-    host_.repository->forget_payload(a.root.reference);
+    host_.repository->forget_payload(a.root);
   discard(*a.object, std::move(*failed));
 }
 
@@ -126,10 +115,18 @@ task<std::optional<error>> activation::prepare(attempt& a) {
     co_return failed;
   if (a.forsaken(host_.time->now()))
     co_return error{error_kind::deadline_exceeded, "the call that was to wake \"" + a.object->id() + "\" has ended"};
+  auto becoming = become_ready(a);
+  co_return co_await std::move(becoming);
+}
+
+/// From the reserved row to the active one.
+task<std::optional<error>> activation::become_ready(attempt& a) {
   auto building = build(*a.object, a.node, std::nullopt);
   auto built = co_await std::move(building);
   if (!built)
     co_return built.error();
+  if (!a.reserved)
+    co_return std::nullopt; // resumed behind its commit
   auto committing = commit(a);
   co_return co_await std::move(committing);
 }
@@ -160,7 +157,10 @@ task<std::optional<error>> activation::preserve_first(attempt& a) {
   a.root.reference = reference_of(host_.random->next_id());
   a.root.digest = placement::sha256(blob);
   a.root.size = blob.size();
-  auto storing = host_.repository->store_payload(a.root.reference, std::move(blob), root_retention);
+  // A store that does not answer is asked again for half of the time: the rest is left to say so (S-127, S-130).
+  const auto now = host_.time->now();
+  const auto until = now + (std::min(a.due, a.first_until) - now) / 2;
+  auto storing = host_.repository->store_payload(a.root, std::move(blob), root_retention, until);
   a.root_stored = co_await std::move(storing);
   if (!a.root_stored)
     co_return store_failed("preserving the first message");
@@ -171,17 +171,11 @@ task<std::optional<error>> activation::reserve(attempt& a) {
   for (;;) {
     if (!host_.ownership->held())
       co_return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
-    auto numbering = host_.repository->next_generations();
-    const auto numbers = co_await std::move(numbering);
-    if (!numbers)
-      co_return store_failed("issuing a generation");
     placement::reserve_request wish;
     wish.kind = placement::object_kind::instance_spot;
     wish.id = a.object->id();
     wish.stable_type = a.object->factory().type;
     wish.reservation = a.reservation;
-    wish.generation = numbers->object;
-    wish.authority = numbers->authority;
     wish.target_owner = host_.token();
     wish.target = a.node.stamp();
     wish.limits = a.node.limits_for(a.object->factory());
@@ -190,18 +184,18 @@ task<std::optional<error>> activation::reserve(attempt& a) {
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
       co_return error{error_kind::unavailable, "the id \"" + a.object->id() + "\" was taken meanwhile"};
-    auto row = step->mutations.front().put;
     auto applying = host_.repository->apply(std::move(*step));
     const auto applied = co_await std::move(applying);
     switch (applied.what) {
       case placement::fragment_outcome::applied: {
         a.reserved = true;
-        a.object->set_generations(numbers->object, numbers->authority);
-        auto decoded = placement::decode<placement::object_record>(*row);
-        a.seen.record = std::move(std::get<placement::object_record>(decoded));
+        a.object->set_generations(applied.numbers.object, applied.numbers.authority);
+        a.seen.record = placement::reserved_row(wish, applied.numbers);
         a.seen.version = applied.row_version;
         co_return std::nullopt;
       }
+      case placement::fragment_outcome::exhausted:
+        co_return error{error_kind::internal_failure, "no generation is left for the id \"" + wish.id + '"'};
       case placement::fragment_outcome::no_capacity:
         co_return error{error_kind::unavailable, "no capacity for another spot of type \"" + wish.stable_type + '"'};
       case placement::fragment_outcome::conflict: {
@@ -231,14 +225,21 @@ task<std::optional<error>> activation::commit(attempt& a) {
     end.reservation = a.reservation;
     end.target_owner = host_.token();
     end.target = a.node.stamp();
+    if (!host_.ownership->held()) // the local deadline ends before the lease does at the store (S-40)
+      co_return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
     auto decided = placement::commit(a.seen, end, std::nullopt);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
       co_return error{error_kind::unavailable, "the reservation was lost"};
     auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    if (applied.what == placement::fragment_outcome::applied)
+    auto applied = co_await std::move(applying);
+    if (applied.what == placement::fragment_outcome::applied) {
+      auto& row = std::get<placement::row_record>(*a.seen.record);
+      row.state = placement::allocation_state::active;
+      row.pending.reset();
+      a.seen.version = std::move(applied.row_version);
       co_return std::nullopt;
+    }
     if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
       co_return store_failed("publishing the spot");
     // Another revision of the node (C-39), or a failure of the store (S-157): what the row says decides.
@@ -260,6 +261,13 @@ task<void> activation::abort(attempt& a) {
   end.reservation = a.reservation;
   end.target_owner = host_.token();
   for (int i = 0; i < attempts; ++i) {
+    if (!host_.ownership->held()) { // past the deadline nothing is changed (S-40); what stays is found again later (S-116)
+      if (host_.ending())
+        co_return;
+      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{200});
+      co_await std::move(pausing);
+      continue;
+    }
     end.target = a.node.stamp();
     auto decided = placement::abort(a.seen, end);
     auto* step = std::get_if<placement::fragment>(&decided);
@@ -319,32 +327,39 @@ void activation::first_record_ended(spot_object& object) noexcept {
 }
 
 task<void> activation::retire_root(counted_ptr<spot_object> object) {
+  const auto known = unretired_.find(object->generation().value);
+  if (known == unretired_.end())
+    co_return; // it ended, and its row with it
+  auto seen = std::move(known->second);
+  unretired_.erase(known);
   for (;;) {
-    auto reading = host_.repository->read_spot(object->id());
-    auto outcome = co_await std::move(reading);
-    const auto* seen = placement::seen_in(outcome);
-    const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
+    auto* row = seen.record ? std::get_if<placement::row_record>(&*seen.record) : nullptr;
     if (row == nullptr || !row->root || row->generation != object->generation())
       co_return;
-    const auto reference = row->root->reference;
+    if (!host_.ownership->held())
+      co_return; // no change past the deadline; the pointer does no harm and goes with the row
     const bool recorded = row->root->cursor != 0;
-    placement::owned_object owned{placement::object_kind::instance_spot, object->id(), host_.token()};
+    const placement::owned_object owned{placement::object_kind::instance_spot, object->id(), host_.token()};
     // First the record that the handler has ended, then the end of the pointer (C-97).
-    auto decided = recorded ? placement::retire_root(*seen, owned) : placement::advance_cursor(*seen, owned, 1);
+    auto decided = recorded ? placement::retire_root(seen, owned) : placement::advance_cursor(seen, owned, 1);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
       co_return;
     auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    const bool done = applied.what == placement::fragment_outcome::applied;
-    if (done && recorded)
-      host_.repository->forget_payload(reference);
-    if ((done && recorded) || (!done && applied.what != placement::fragment_outcome::conflict))
-      co_return;
-    if (!done) {
-      auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
-      co_await std::move(pausing);
+    auto applied = co_await std::move(applying);
+    if (applied.what == placement::fragment_outcome::applied) {
+      if (recorded) {
+        host_.repository->forget_payload(*row->root);
+        co_return;
+      }
+      row->root->cursor = 1;
+      seen.version = std::move(applied.row_version);
+      continue;
     }
+    if (applied.what != placement::fragment_outcome::conflict)
+      co_return;
+    auto looking = look_again(host_, object->id(), seen); // somebody else wrote: the closing mark, a fence
+    co_await std::move(looking);
   }
 }
 

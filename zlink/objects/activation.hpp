@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace zlink::detail {
 
@@ -37,6 +38,11 @@ public:
   task<result<spot_create_response>> build(spot_object& object, node_runtime& node, std::optional<message> request);
   /// Retries that a Conflict asks for are paced and end here (S-73).
   bool may_retry(steady_time due) const;
+  /// A row of this host with a root that nothing here belongs to: its first activation was interrupted in this process, so
+  /// it goes on with the preserved message and the numbers that the row has (C-98). Inside the unit.
+  task<void> resume(std::string id, placement::observed_object seen);
+  /// This incarnation has ended; its root goes with its row. Inside the unit.
+  void forget(object_generation ended) noexcept { unretired_.erase(ended.value); }
 
   void spot_quiet(spot_object& object) noexcept override;
   void first_record_ended(spot_object& object) noexcept override;
@@ -45,7 +51,11 @@ public:
 
 private:
   struct attempt;
+  task<void> finish(attempt& a, std::optional<error> failed);
   task<std::optional<error>> prepare(attempt& a);
+  task<std::optional<error>> become_ready(attempt& a);
+  task<record*> load_first(std::string id, placement::row_record row);
+  task<void> give_up_payload(std::string id, placement::observed_object seen);
   task<std::optional<error>> preserve_first(attempt& a);
   task<std::optional<error>> reserve(attempt& a);
   task<std::optional<error>> commit(attempt& a);
@@ -55,6 +65,9 @@ private:
   task<void> retire_root(counted_ptr<spot_object> object);
 
   host_runtime& host_;
+  /// The rows of those whose first handler has not ended, by generation, as this host wrote them last: so nothing is read
+  /// to retire a root.
+  std::unordered_map<std::uint64_t, placement::observed_object> unretired_;
 };
 
 } // namespace zlink::detail

@@ -53,7 +53,11 @@ public:
   }
 
 private:
-  task<void> close(spot_object& spot) { co_await spot.application()->on_closing(context_, cleanup_); }
+  task<void> close(spot_object& spot) {
+    if (spot.application() == nullptr)
+      co_return; // its activation failed while the close was under way: nobody to tell
+    co_await spot.application()->on_closing(context_, cleanup_);
+  }
 
   spot_closing_context context_;
   std::stop_token cleanup_;

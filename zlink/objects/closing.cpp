@@ -167,6 +167,8 @@ task<bool> closing::mark(spot_object& object) {
     const auto* row = placement::row_in(*seen);
     if (row == nullptr || row->generation != object.generation())
       co_return true; // the row is gone already: the instance follows it
+    if (!host_.ownership->held())
+      co_return false; // no change past the deadline (S-40)
     auto decided = placement::mark_closing(*seen, owned);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
@@ -238,6 +240,7 @@ task<void> closing::finish(std::shared_ptr<state> closing) {
 
 task<void> closing::release(std::shared_ptr<state> closing) {
   auto& object = *closing->object;
+  host_.activations.forget(object.generation());
   const bool has_row = object.factory().kind != spot_kind::entry && !closing->abandoned;
   bool reborn = false;
   if (has_row && object.factory().kind == spot_kind::instance && holds_messages(*closing)
@@ -271,17 +274,13 @@ bool closing::holds_messages(const state& closing) const {
 
 task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
   auto& old = *closing->object;
-  auto numbering = host_.repository->next_generations();
-  const auto numbers = co_await std::move(numbering);
-  if (!numbers)
-    co_return false;
   auto reading = host_.repository->read_spot(old.id());
   auto outcome = co_await std::move(reading);
   const auto* seen = placement::seen_in(outcome);
   if (seen == nullptr)
     co_return false;
   placement::owned_object owned{placement::object_kind::instance_spot, old.id(), host_.token()};
-  auto decided = placement::reincarnate(*seen, owned, numbers->object, numbers->authority);
+  auto decided = placement::reincarnate(*seen, owned);
   auto* step = std::get_if<placement::fragment>(&decided);
   if (step == nullptr)
     co_return false;
@@ -291,7 +290,7 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
     co_return false;
   auto& node = *host_.find_node(old.mesh_name());
   auto fresh = host_.activations.make_object(node, old.factory(), old.id());
-  fresh->set_generations(numbers->object, numbers->authority);
+  fresh->set_generations(applied.numbers.object, applied.numbers.authority);
   {
     std::lock_guard guard{mutex_};
     for (auto& message : closing->held) {
@@ -326,6 +325,8 @@ task<void> closing::remove_row(std::string id, placement::object_kind kind, obje
       co_return;
     const auto root = row->root;
     placement::owned_object owned{kind, id, host_.token()};
+    if (!host_.ownership->held())
+      co_return; // no change past the deadline (S-40): a later pass finds the row (S-116), or its lease ends
     auto decided = placement::remove(*seen, owned);
     auto* step = std::get_if<placement::fragment>(&decided);
     if (step == nullptr)
@@ -333,7 +334,7 @@ task<void> closing::remove_row(std::string id, placement::object_kind kind, obje
     auto applying = host_.repository->apply(std::move(*step));
     const auto applied = co_await std::move(applying);
     if (applied.what == placement::fragment_outcome::applied && root)
-      host_.repository->forget_payload(root->reference);
+      host_.repository->forget_payload(*root);
     if (applied.what != placement::fragment_outcome::conflict)
       co_return;
     auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);

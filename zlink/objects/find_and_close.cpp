@@ -1,6 +1,6 @@
 // Looking up and closing User Spots by their refs (C-66, C-112, C-113, S-79).
 #include "zlink/host/host_runtime.hpp"
-#include "zlink/messaging/call_start.hpp"
+#include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/user_spots.hpp"
 
 namespace zlink::detail {
@@ -11,43 +11,11 @@ spot_ref ref_of(std::string id, const placement::row_record& row) {
   return {std::move(id), row.generation.value, row.node.mesh_name, row.node.node_rid};
 }
 
-/// A task that `run(done)` ends from the infrastructure unit; entered like every other call.
-template <class T>
-struct entered_call {
-  counted_ptr<operation<T>> ended = new_counted<operation<T>>();
-  reply_route route;
-
-  void end(result<T> outcome) {
-    auto* r = make_record(record_kind::completion);
-    r->reply.id = route.id;
-    if (!outcome)
-      r->body.emplace<error>(outcome.error());
-    else
-      r->body.emplace<T>(std::move(*outcome));
-    route.receiver->receive_reply(r);
-    route.receiver->unref_receiver();
-  }
-};
-
 } // namespace
 
 task<std::optional<spot_ref>> user_spots::find(std::string spot_id, std::stop_token cancel) {
-  auto call = std::make_shared<entered_call<std::optional<spot_ref>>>();
-  call->ended->verb = "find of spot";
-  call->ended->subject = spot_id;
-  call_start starting{host_, *call->ended, turn_use::submit, std::move(cancel)};
-  task<std::optional<spot_ref>> answer{call->ended};
-  if (!starting.allowed(std::nullopt, true))
-    return answer;
-  call->route = starting.enter_operation(host_.default_request_timeout());
-  starting.launch([this, call, spot_id = std::move(spot_id)]() mutable {
-    host_.infra->post([this, call, spot_id = std::move(spot_id)]() mutable {
-      start_coroutine(look_up(std::move(spot_id)), [call](result<std::optional<spot_ref>> outcome) {
-        call->end(std::move(outcome));
-      });
-    });
-  });
-  return answer;
+  return enter_call<std::optional<spot_ref>>(host_, "find of spot", spot_id, host_.default_request_timeout(),
+                                             std::move(cancel), [this, spot_id] { return look_up(spot_id); });
 }
 
 task<std::optional<spot_ref>> user_spots::look_up(std::string id) {
@@ -61,21 +29,12 @@ task<std::optional<spot_ref>> user_spots::look_up(std::string id) {
 }
 
 task<bool> user_spots::close(spot_ref spot, std::stop_token cancel) {
-  auto call = std::make_shared<entered_call<bool>>();
-  call->ended->verb = "close of spot";
-  call->ended->subject = spot.spot_id;
-  call_start starting{host_, *call->ended, turn_use::submit, std::move(cancel)};
-  task<bool> answer{call->ended};
-  if (!starting.allowed(std::nullopt, true))
-    return answer;
   const auto timeout = host_.default_request_timeout();
-  call->route = starting.enter_operation(timeout);
-  starting.launch([this, call, spot = std::move(spot), due = host_.time->now() + timeout]() mutable {
-    host_.infra->post([this, call, spot = std::move(spot), due]() mutable {
-      start_coroutine(close_exactly(std::move(spot), due), [call](result<bool> outcome) { call->end(std::move(outcome)); });
-    });
-  });
-  return answer;
+  const auto id = spot.spot_id;
+  return enter_call<bool>(host_, "close of spot", id, timeout, std::move(cancel),
+                          [this, spot = std::move(spot), due = host_.time->now() + timeout] {
+                            return close_exactly(spot, due);
+                          });
 }
 
 task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {

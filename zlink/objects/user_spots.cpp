@@ -166,6 +166,8 @@ task<void> user_spots::run(std::shared_ptr<creation> c) {
 /// One look at the id: an outcome, or nothing if it is to be looked at again.
 task<std::optional<result<spot_create_result>>> user_spots::attempt(creation& c) {
   using outcome = result<spot_create_result>;
+  if (auto why = host_.refuse_owned_work())
+    co_return outcome{std::move(*why)}; // nothing is reserved past the deadline (S-40, S-41)
   auto reading = host_.repository->read_spot(c.id);
   auto read = co_await std::move(reading);
   const auto* seen = placement::seen_in(read);
@@ -230,17 +232,11 @@ task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c,
   auto target = co_await std::move(choosing);
   if (!target)
     co_return outcome{target.error()};
-  auto numbering = host_.repository->next_generations();
-  const auto numbers = co_await std::move(numbering);
-  if (!numbers)
-    co_return outcome{error{error_kind::internal_failure, "no generation could be issued"}};
   placement::reserve_request wish;
   wish.kind = placement::object_kind::user_spot;
   wish.id = c.id;
   wish.stable_type = c.type;
   wish.reservation = host_.random->next_id();
-  wish.generation = numbers->object;
-  wish.authority = numbers->authority;
   wish.target_owner = target->descriptor->owner;
   wish.target = target->stamp();
   wish.limits = placement::limits_of(*target->descriptor, placement::slots_of(wish.kind, c.type));
@@ -262,10 +258,12 @@ task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c,
       c.excluded.push_back(target->descriptor->node);
       co_return std::nullopt;
     case placement::fragment_outcome::conflict: co_return std::nullopt;
+    case placement::fragment_outcome::exhausted:
+      co_return outcome{error{error_kind::internal_failure, "no generation is left for the id \"" + c.id + '"'}};
     default:
       co_return outcome{error{error_kind::internal_failure, "the store did not carry out the reservation of \"" + c.id + '"'}};
   }
-  reservation made{c.id, c.type, wish.reservation, numbers->object, numbers->authority, applied.row_version, c.operation,
+  reservation made{c.id, c.type, wish.reservation, applied.numbers.object, applied.numbers.authority, applied.row_version, c.operation,
                    node.identity, c.due};
   if (target->descriptor->node.node_rid == node.rid()) {
     auto building = build_here(node, std::move(made));
@@ -276,6 +274,7 @@ task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c,
 }
 
 task<result<placement::live_node>> user_spots::choose_target(node_runtime& node, creation& c) {
+  auto refreshed = placement::refresh_outcome::complete;
   for (bool fresh = false;; fresh = true) {
     const auto snapshot = node.peers_known->snapshot();
     placement::placement_wish wish{node.mesh_name(), placement::object_kind::user_spot, c.type,
@@ -285,10 +284,13 @@ task<result<placement::live_node>> user_spots::choose_target(node_runtime& node,
       co_return *snapshot->find((*chosen)->node.node_rid);
     if (fresh) {
       const auto& none = std::get<placement::no_candidate>(choice);
+      // Without an answer an old list does not show that nobody is there (S-68).
+      if (refreshed == placement::refresh_outcome::unavailable && none.kind() == error_kind::not_found)
+        co_return error{error_kind::unavailable, "the Location Store does not tell which nodes there are"};
       co_return error{none.kind(), "user spot type \"" + c.type + "\": " + placement::to_string(none.cause)};
     }
     auto refreshing = node.peers_known->refresh();
-    co_await std::move(refreshing);
+    refreshed = co_await std::move(refreshing);
   }
 }
 
@@ -404,6 +406,8 @@ task<bool> user_spots::finish_reservation(placement::observed_object seen, place
       if (row != nullptr && row->generation == generation && row->state == placement::allocation_state::active)
         co_return commit; // an earlier attempt got through late
     }
+    if (!host_.ownership->held())
+      continue; // past the deadline nothing is changed (S-40)
     if (auto* node = host_.find_node(end.target.node.mesh_name))
       end.target = node->stamp(); // the node may have published another revision meanwhile (C-39)
     auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);

@@ -36,10 +36,13 @@ bool has_room(const descriptor_record& node, const type_capability& type, const 
 }
 
 /// The first test of C-38 that the node fails; nothing if it passes.
-std::optional<placement_cause> find_obstacle(const descriptor_record& node, const placement_wish& wish) noexcept {
+std::optional<placement_cause> find_obstacle(const candidate& one, const placement_wish& wish) noexcept {
+  const auto& node = *one.descriptor;
   const auto* capability = node.role == object_role::server ? find_capability(node, wish) : nullptr;
   if (!capability)
     return placement_cause::not_registered;
+  if (one.outdated)
+    return placement_cause::outdated;
   if (node.state != node_state::serving)
     return placement_cause::not_serving;
   if (!has_room(node, *capability, wish.slots))
@@ -57,6 +60,7 @@ error_kind no_candidate::kind() const noexcept {
   switch (cause) {
     case placement_cause::corrupt_lease: return error_kind::internal_failure;
     case placement_cause::not_registered: return error_kind::not_found;
+    case placement_cause::outdated:
     case placement_cause::not_serving:
     case placement_cause::no_capacity:
     case placement_cause::no_weight:
@@ -69,6 +73,8 @@ const char* to_string(placement_cause cause) noexcept {
   switch (cause) {
     case placement_cause::corrupt_lease: return "the lease of a node is damaged";
     case placement_cause::not_registered: return "no node of the mesh registers the type";
+    case placement_cause::outdated:
+      return "the Location Store does not tell whether the nodes that register the type still live";
     case placement_cause::not_serving: return "no node that registers the type is serving";
     case placement_cause::no_capacity: return "no node that registers the type has capacity left";
     case placement_cause::no_weight: return "every node that could take the object has placement weight 0";
@@ -86,7 +92,7 @@ placement_choice choose_node(const std::vector<candidate>& all, const placement_
   for (const auto& one : all) {
     if (!exists(one, wish.mesh_name))
       continue;
-    if (const auto obstacle = find_obstacle(*one.descriptor, wish)) {
+    if (const auto obstacle = find_obstacle(one, wish)) {
       furthest = std::max(furthest, *obstacle);
       continue;
     }
@@ -109,7 +115,7 @@ inferred_type infer_instance_type(const std::vector<candidate>& all, const std::
     return error_kind::internal_failure;
   std::set<std::string_view> types;
   for (const auto& one : all)
-    if (exists(one, mesh_name) && one.descriptor->role == object_role::server
+    if (exists(one, mesh_name) && !one.outdated && one.descriptor->role == object_role::server
         && one.descriptor->state == node_state::serving)
       for (const auto& capability : one.descriptor->capabilities)
         if (capability.kind == object_kind::instance_spot)

@@ -17,6 +17,8 @@ namespace zlink::placement {
 struct candidate {
   const descriptor_record* descriptor = nullptr;
   lease_health lease = lease_health::over;
+  /// The read that showed the lease live is too old to rely on (S-53): it exists, and is not chosen.
+  bool outdated = false;
 };
 
 struct placement_wish {
@@ -31,7 +33,8 @@ struct placement_wish {
 enum class placement_cause : std::uint8_t {
   corrupt_lease,  ///< `internal_failure` (S-52)
   not_registered, ///< `not_found`
-  not_serving,    ///< the rest: `unavailable`
+  outdated,       ///< the rest: `unavailable`
+  not_serving,
   no_capacity,
   no_weight,
   refused, ///< all that are left refused already

@@ -7,8 +7,6 @@ using namespace steps;
 
 namespace {
 
-bool is_issued(std::uint64_t generation) noexcept { return generation > 0 && generation < generation_limit; }
-
 /// Only combinations that the rest of the layer can mean (S-71).
 bool is_possible(const reserve_request& r) {
   if (!r.reservation || !detail::is_valid_id(r.id) || r.stable_type.empty() || !r.target_owner.owner
@@ -24,31 +22,9 @@ bool is_possible(const reserve_request& r) {
   return request->size <= request_content::size_limit && whole.size() == request->size && other.empty();
 }
 
-row_record reserved_row(const reserve_request& r) {
-  row_record row;
-  row.state = allocation_state::reserved;
-  row.kind = r.kind;
-  row.owner = r.target_owner;
-  row.generation = r.generation;
-  row.authority = r.authority;
-  row.stable_type = r.stable_type;
-  row.node = r.target.node;
-  row.slots = slots_of(r.kind, r.stable_type);
-  auto& pending = row.pending.emplace();
-  pending.reservation = r.reservation;
-  if (const auto* request = std::get_if<request_content>(&r.content))
-    pending.request = *request;
-  else
-    row.root = std::get<recovery_root>(r.content);
-  return row;
-}
-
-/// Same reservation: the same content or not, whatever generations the caller drew this time (S-75).
+/// Same reservation: the same content or not, whatever generations it got (S-75).
 reserve_decision replayed(const observed_object& seen, const row_record& row, const reserve_request& r) {
-  auto wanted = reserved_row(r);
-  wanted.generation = row.generation;
-  wanted.authority = row.authority;
-  if (wanted != row)
+  if (reserved_row(r, {row.generation, row.authority}) != row)
     return refusal::conflict;
   return already_reserved{row.generation, row.authority, seen.version};
 }
@@ -75,9 +51,26 @@ bool may_end(const row_record* row, const reservation_end& end) noexcept {
 
 } // namespace
 
+row_record reserved_row(const reserve_request& r, const new_generations& numbers) {
+  row_record row;
+  row.state = allocation_state::reserved;
+  row.kind = r.kind;
+  row.owner = r.target_owner;
+  row.generation = numbers.object;
+  row.authority = numbers.authority;
+  row.stable_type = r.stable_type;
+  row.node = r.target.node;
+  row.slots = slots_of(r.kind, r.stable_type);
+  auto& pending = row.pending.emplace();
+  pending.reservation = r.reservation;
+  if (const auto* request = std::get_if<request_content>(&r.content))
+    pending.request = *request;
+  else
+    row.root = std::get<recovery_root>(r.content);
+  return row;
+}
+
 reserve_decision reserve(const observed_object& seen, const reserve_request& request) {
-  if (!is_issued(request.generation.value) || !is_issued(request.authority.value))
-    return refusal::exhausted;
   if (!is_possible(request))
     return refusal::impossible;
   if (claim_in(seen))
@@ -89,8 +82,10 @@ reserve_decision reserve(const observed_object& seen, const reserve_request& req
   }
   // The Entry Spot's claim would stand under the same key: one condition excludes both (S-22, S-77).
   const auto key = object_key(request.kind, request.id);
-  const auto row = reserved_row(request);
+  const auto row = reserved_row(request, {});
   fragment step;
+  step.issues = issue::both;
+  step.conditions.reserve(3);
   step.conditions.push_back(missing(key));
   step.conditions.push_back(lease_held(request.target_owner));
   step.conditions.push_back(descriptor_unchanged(request.target));

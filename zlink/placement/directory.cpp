@@ -48,10 +48,10 @@ std::vector<candidate> directory_snapshot::candidates(steady_time now) const {
   std::vector<candidate> all;
   all.reserve(nodes_.size() + 1);
   for (const auto& node : nodes_)
-    if (node.usable(now))
-      all.push_back({node.descriptor.get(), lease_health::live});
+    if (!node.lingering)
+      all.push_back({node.descriptor.get(), lease_health::live, !node.usable(now)});
   if (damaged_)
-    all.push_back({nullptr, lease_health::corrupt});
+    all.push_back({nullptr, lease_health::corrupt, false});
   return all;
 }
 

@@ -61,7 +61,7 @@ decision release_move(const observed_object& seen, object_kind kind, const std::
   return step;
 }
 
-decision change_owner(const observed_object& seen, const move_target& target, detail::authority_generation authority,
+decision change_owner(const observed_object& seen, const move_target& target,
                       std::optional<spot_membership> membership) {
   if (!is_possible(target))
     return refusal::impossible;
@@ -70,19 +70,18 @@ decision change_owner(const observed_object& seen, const move_target& target, de
       || row->move->relocation != target.relocation || row->move->attempt != target.attempt
       || row->move->target != target.node.node || row->move->target_owner != target.owner)
     return refusal::conflict;
-  if (!authority || authority.value >= generation_limit)
-    return refusal::exhausted;
-  if (authority <= row->authority || (row->kind == object_kind::actor) != membership.has_value())
+  if ((row->kind == object_kind::actor) != membership.has_value())
     return refusal::impossible;
   auto moved = *row;
   moved.owner = target.owner;
   moved.node = target.node.node;
-  moved.authority = authority;
   moved.member_of = std::move(membership);
   moved.move->stage = move_stage::committed;
   moved.move->slots = {};
   auto step = replace_row(seen, object_key(target.kind, target.id), moved);
   step.conditions.push_back(lease_held(target.owner)); // not the descriptor: the commit fences identity only (S-97)
+  step.issues = issue::authority;
+  step.above = {row->generation, row->authority};
   step.capacity.push_back({row->move->target, row->move->slots, slot_step::activate, {}});
   step.capacity.push_back({row->node, row->slots, slot_step::free_active, {}});
   return step;

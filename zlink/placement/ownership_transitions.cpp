@@ -108,25 +108,20 @@ decision change_membership(const observed_object& seen, const owned_object& acto
   return step;
 }
 
-decision reincarnate(const observed_object& seen, const owned_object& object, detail::object_generation generation,
-                     detail::authority_generation authority) {
+decision reincarnate(const observed_object& seen, const owned_object& object) {
   if (object.kind != object_kind::instance_spot)
     return refusal::impossible;
   const auto* row = row_in(seen);
   if (!is_owned(row, object) || !row->closing)
     return refusal::conflict;
-  if (!generation || generation.value >= generation_limit || !authority || authority.value >= generation_limit)
-    return refusal::exhausted;
   auto next = *row;
   next.closing = false;
   next.payload_lost = false;
   next.root.reset();
-  next.generation = generation;
-  next.authority = authority;
-  if (next.generation <= row->generation || next.authority <= row->authority)
-    return refusal::impossible;
   auto step = replace_row(seen, object_key(object.kind, object.id), next);
   step.conditions.push_back(lease_held(object.owner));
+  step.issues = issue::both;
+  step.above = {row->generation, row->authority};
   return step;
 }
 

@@ -23,8 +23,10 @@ public:
   }
   /// Eight bytes, low first: for random values, which no variable length would shorten.
   void fixed64(std::uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8)
-      byte(static_cast<std::uint8_t>(value >> shift));
+    char eight[8];
+    for (int i = 0; i < 8; ++i)
+      eight[i] = static_cast<char>(value >> (8 * i));
+    bytes_.append(eight, sizeof eight);
   }
   void id(const detail::unique_id& value) {
     fixed64(value.high);
@@ -87,9 +89,11 @@ public:
     return 0;
   }
   std::uint64_t fixed64() noexcept {
+    unsigned char eight[8]{};
+    raw(eight, sizeof eight);
     std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 8)
-      value |= static_cast<std::uint64_t>(byte()) << shift;
+    for (int i = 0; i < 8; ++i)
+      value |= std::uint64_t{eight[i]} << (8 * i);
     return value;
   }
   detail::unique_id id() noexcept {

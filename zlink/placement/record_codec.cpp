@@ -106,15 +106,26 @@ void get_if(bool present, byte_reader& in, std::optional<Part>& part) {
     get(in, part.emplace());
 }
 
+// Tag, version, flags and kind come before the two generations, which have a fixed place and size so that they can be
+// stamped into the bytes.
+constexpr std::size_t generations_at = 4;
+
+std::uint64_t get_generation(byte_reader& in) noexcept {
+  const auto value = in.fixed64();
+  if (value > generation_limit)
+    in.fail();
+  return in.ok() ? value : 0;
+}
+
 void get(byte_reader& in, row_record& r) {
   const unsigned flags = in.byte();
   r.state = (flags & row_active) != 0 ? allocation_state::active : allocation_state::reserved;
   r.closing = (flags & row_closing) != 0;
   r.payload_lost = (flags & row_payload_lost) != 0;
   r.kind = get_kind(in);
+  r.generation.value = get_generation(in);
+  r.authority.value = get_generation(in);
   get(in, r.owner);
-  r.generation.value = in.number_up_to(generation_limit);
-  r.authority.value = in.number_up_to(generation_limit);
   r.stable_type = in.text();
   get(in, r.node);
   get(in, r.slots);
@@ -136,9 +147,9 @@ std::string encode(const row_record& r) {
   auto out = begin(record_tag::row, 192);
   out.byte(static_cast<std::uint8_t>(flags_of(r)));
   out.byte(static_cast<std::uint8_t>(r.kind));
+  out.fixed64(r.generation.value);
+  out.fixed64(r.authority.value);
   put(out, r.owner);
-  out.number(r.generation.value);
-  out.number(r.authority.value);
   out.text(r.stable_type);
   put(out, r.node);
   put(out, r.slots);
@@ -153,6 +164,14 @@ std::string encode(const row_record& r) {
   if (r.aggregate)
     out.id(r.aggregate);
   return out.take();
+}
+
+void stamp_generations(store_bytes& encoded_row, const new_generations& numbers) noexcept {
+  byte_writer both{16};
+  both.fixed64(numbers.object.value);
+  both.fixed64(numbers.authority.value);
+  const auto bytes = both.take();
+  std::memcpy(encoded_row.data() + generations_at, bytes.data(), bytes.size());
 }
 
 template <>

@@ -31,6 +31,9 @@ std::string encode(const creation_terminal& record);
 std::string encode(const counter_record& record);
 std::string encode(const epoch_record& record);
 
+/// Writes the numbers of its incarnation into an encoded row: they are drawn inside the batch that stores it (S-31).
+void stamp_generations(store_bytes& encoded_row, const new_generations& numbers) noexcept;
+
 /// Defined for every record above.
 template <class Record>
 decoded<Record> decode(std::string_view bytes);

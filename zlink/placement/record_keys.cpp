@@ -31,8 +31,10 @@ void append_sized(std::string& key, std::string_view field) {
 
 void append_hex(std::string& key, std::uint64_t value) {
   constexpr std::string_view digits = "0123456789abcdef";
-  for (int shift = 60; shift >= 0; shift -= 4)
-    key += digits[(value >> shift) & 0xf];
+  char sixteen[16];
+  for (int i = 0; i < 16; ++i)
+    sixteen[i] = digits[(value >> (60 - 4 * i)) & 0xf];
+  key.append(sixteen, sizeof sixteen);
 }
 
 std::string with_id(char mark, const detail::unique_id& id) {

@@ -18,6 +18,7 @@ enum class record_tag : std::uint8_t {
   terminal = 'T',
   counter = 'N',
   epoch = 'S',
+  payload = 'P', ///< in the Relocation Store
 };
 
 inline constexpr std::uint64_t uint32_limit = std::numeric_limits<std::uint32_t>::max();

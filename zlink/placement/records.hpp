@@ -25,6 +25,13 @@ struct owner_token {
   friend bool operator==(const owner_token&, const owner_token&) = default;
 };
 
+/// The two numbers of an incarnation that the store's counters issue (S-31).
+struct new_generations {
+  detail::object_generation object;
+  detail::authority_generation authority;
+  friend bool operator==(const new_generations&, const new_generations&) = default;
+};
+
 /// Which run of which mesh node.
 struct node_identity {
   std::string mesh_name;

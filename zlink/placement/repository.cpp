@@ -1,6 +1,9 @@
 #include "zlink/placement/repository.hpp"
 
+#include "zlink/placement/digest.hpp"
 #include "zlink/placement/pause.hpp"
+#include "zlink/placement/payload_root.hpp"
+#include "zlink/placement/transition_batcher.hpp"
 
 namespace zlink::placement {
 
@@ -43,7 +46,8 @@ constexpr std::chrono::milliseconds stall_pause{200};
 repository::repository(detail::infrastructure& unit, std::shared_ptr<location_store> location,
                        std::shared_ptr<relocation_store> relocation)
   : unit_(unit), location_(std::move(location)), relocation_(std::move(relocation)),
-    batcher_(std::make_shared<posting_store>(unit, location_), [this] { on_stall(); }),
+    batcher_(std::make_unique<transition_batcher>(std::make_shared<posting_store>(unit, location_),
+                                                  [this] { on_stall(); })),
     alive_(std::make_shared<const bool>(true)) {}
 
 repository::~repository() = default;
@@ -51,7 +55,7 @@ repository::~repository() = default;
 void repository::on_stall() {
   unit_.post_after(stall_pause, [this, alive = std::weak_ptr<const bool>{alive_}] {
     if (alive.lock())
-      batcher_.resume();
+      batcher_->resume();
   });
 }
 
@@ -67,99 +71,141 @@ task<store_outcome<store_scan_result>> repository::scan(std::string prefix, std:
 
 task<fragment_result> repository::apply(fragment step) {
   return task_of<fragment_result>(unit_, [&](auto done) {
-    batcher_.add(std::move(step), std::move(done));
-    batcher_.flush();
+    batcher_->add(std::move(step), std::move(done));
+    batcher_->flush();
   });
 }
 
-task<bool> repository::fetch_block(sequence which) {
-  auto reading = read<counter_record>(counter_key(which));
-  auto outcome = co_await std::move(reading);
-  const auto* seen = seen_in(outcome);
-  if (seen == nullptr)
-    co_return false;
-  const auto advance
-    = advance_counter(which, *seen, generation_block<detail::object_generation>::block_size, process_local());
-  if (!advance) {
-    which == sequence::object ? objects_.set_exhausted() : authorities_.set_exhausted();
-    co_return false;
-  }
-  store_batch batch;
-  batch.conditions.push_back(advance->condition);
-  batch.mutations.push_back(advance->mutation);
-  auto writing = write(std::move(batch));
-  auto written = co_await std::move(writing);
-  if (!written)
-    co_return false; // applied or not, these numbers are given to nobody
-  if (written->applied)
-    which == sequence::object ? objects_.add(*advance) : authorities_.add(*advance);
-  co_return true; // a Conflict is tried again by the caller
-}
-
-task<std::optional<new_generations>> repository::next_generations() {
-  constexpr int attempts = 64; // Conflicts with other hosts
-  constexpr int patience = 4;  // fetches in a row without an answer
-  int unanswered = 0;
+task<std::optional<new_generations>> repository::issue_generations() {
+  constexpr int attempts = 64; // Conflicts with other hosts, answers that got lost
   for (int i = 0; i < attempts; ++i) {
-    const bool objects_low = objects_.is_low();
-    if (!fetching_ && (objects_low || authorities_.is_low())) {
-      fetching_ = true;
-      auto fetching = fetch_block(objects_low ? sequence::object : sequence::authority);
-      const bool answered = co_await std::move(fetching);
-      fetching_ = false;
-      unanswered = answered ? 0 : unanswered + 1;
-      for (auto& waiting : std::exchange(waiting_for_numbers_, {}))
-        waiting->set(result<void>{});
-      if (!answered && (objects_.left() == 0 || authorities_.left() == 0)) {
-        if (unanswered == patience || objects_.exhausted() || authorities_.exhausted())
-          co_return std::nullopt;
-        auto pausing = pause(unit_, std::chrono::milliseconds{5}); // a lost answer costs a block, not the creation
-        co_await std::move(pausing);
-        continue;
-      }
-    }
-    if (objects_.left() != 0 && authorities_.left() != 0)
-      co_return new_generations{*objects_.take(), *authorities_.take()};
-    if (objects_.exhausted() || authorities_.exhausted())
+    auto reading_objects = read<counter_record>(counter_key(sequence::object));
+    const auto objects = co_await std::move(reading_objects);
+    auto reading_authorities = read<counter_record>(counter_key(sequence::authority));
+    const auto authorities = co_await std::move(reading_authorities);
+    if (seen_in(objects) == nullptr || seen_in(authorities) == nullptr)
       co_return std::nullopt;
-    if (fetching_) {
-      auto turn = detail::new_counted<detail::operation<void>>();
-      turn->dispatcher = unit_.unit();
-      waiting_for_numbers_.push_back(turn);
-      co_await task<void>{std::move(turn)};
+    auto object = advance_counter(sequence::object, *seen_in(objects), 1, process_local());
+    auto authority = advance_counter(sequence::authority, *seen_in(authorities), 1, process_local());
+    if (!object || !authority)
+      co_return std::nullopt;
+    const new_generations numbers{detail::object_generation{object->first}, detail::authority_generation{authority->first}};
+    store_batch batch;
+    for (auto* step : {&*object, &*authority}) {
+      batch.conditions.push_back(std::move(step->condition));
+      batch.mutations.push_back(std::move(step->mutation));
     }
+    auto writing = write(std::move(batch));
+    const auto written = co_await std::move(writing);
+    if (written && written->applied)
+      co_return numbers;
+    auto pausing = pause(unit_, std::chrono::milliseconds{1}); // if the answer got lost, nobody has the numbers
+    co_await std::move(pausing);
   }
   co_return std::nullopt;
 }
 
-task<bool> repository::store_payload(std::string reference, std::string bytes, std::chrono::milliseconds retention) {
-  constexpr int attempts = 5; // of answers that got lost (S-127)
-  for (int i = 0; i < attempts; ++i) {
+// -- payloads ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr int invisible_limit = 4;                        // reads of a blob that is said to be missing (S-129)
+constexpr std::chrono::milliseconds payload_pause{20};
+
+} // namespace
+
+/// Until it is known to be there with these bytes and most of its retention, or known not to be (S-126, S-127).
+task<bool> repository::store_blob(std::string reference, std::string bytes, std::chrono::milliseconds retention,
+                                  steady_time until) {
+  for (;;) {
     auto putting = task_of<store_outcome<blob_put_result>>(
       unit_, [&](auto done) { relocation_->put(reference, bytes, retention, std::move(done)); });
     const auto put = co_await std::move(putting);
-    if (!put) {
-      if (put.failure().what == store_failure_class::not_applied)
-        co_return false;
-      continue;
-    }
-    if (*put == blob_put_result::conflict)
+    if (put && *put == blob_put_result::conflict)
       co_return false;
-    auto reading = read_payload(reference);
-    const auto seen = co_await std::move(reading);
-    if (seen)
-      co_return seen->has_value() && (**seen).bytes == bytes;
+    if (put) {
+      auto reading = read_blob(reference);
+      const auto seen = co_await std::move(reading);
+      if (seen)
+        co_return seen->has_value() && (**seen).bytes == bytes && (**seen).expires_at - (**seen).now >= retention / 2;
+    } else if (put.failure().what == store_failure_class::not_applied) {
+      co_return false;
+    }
+    if (unit_.time().now() >= until)
+      co_return false;
+    auto pausing = pause(unit_, payload_pause); // an answer got lost: the same bytes under the same reference again
+    co_await std::move(pausing);
   }
-  co_return false;
 }
 
-task<store_outcome<std::optional<blob_value>>> repository::read_payload(std::string reference) {
+task<store_outcome<std::optional<blob_value>>> repository::read_blob(std::string reference) {
   return task_of<store_outcome<std::optional<blob_value>>>(
     unit_, [&](auto done) { relocation_->read_blob(std::move(reference), std::move(done)); });
 }
 
-void repository::forget_payload(std::string reference) {
-  relocation_->erase(std::move(reference), [](store_outcome<std::monostate>) {});
+task<bool> repository::store_payload(recovery_root what, std::string bytes, std::chrono::milliseconds retention,
+                                     steady_time until) {
+  payload_root root;
+  root.size = what.size;
+  root.digest = what.digest;
+  if (bytes.size() <= relocation_store::chunk_bytes) {
+    root.whole = std::move(bytes);
+  } else {
+    root.chunks = cut_payload(what.reference, bytes);
+    for (const auto& chunk : root.chunks) {
+      auto storing = store_blob(chunk.reference, bytes.substr(chunk.offset, chunk.size), retention, until);
+      if (!co_await std::move(storing))
+        co_return false; // without a root nobody finds the chunks; they expire
+    }
+  }
+  auto storing = store_blob(what.reference, encode(root), retention, until);
+  co_return co_await std::move(storing);
+}
+
+task<payload_outcome> repository::read_part(std::string reference) {
+  for (int i = 0;; ++i) {
+    auto reading = read_blob(reference);
+    const auto seen = co_await std::move(reading);
+    if (seen && seen->has_value())
+      co_return (**seen).bytes;
+    if (i + 1 == invisible_limit)
+      co_return seen ? payload_fault::lost : payload_fault::unavailable;
+    auto pausing = pause(unit_, payload_pause);
+    co_await std::move(pausing);
+  }
+}
+
+task<payload_outcome> repository::read_payload(recovery_root what) {
+  auto reading = read_part(what.reference);
+  auto stored = co_await std::move(reading);
+  if (std::holds_alternative<payload_fault>(stored))
+    co_return stored;
+  auto root = decode_payload_root(std::get<std::string>(stored));
+  if (!root || root->size != what.size || root->digest != what.digest)
+    co_return payload_fault::lost;
+  auto whole = std::move(root->whole);
+  for (const auto& chunk : root->chunks) {
+    auto reading_chunk = read_part(chunk.reference);
+    const auto part = co_await std::move(reading_chunk);
+    if (const auto* fault = std::get_if<payload_fault>(&part))
+      co_return *fault;
+    const auto& bytes = std::get<std::string>(part);
+    if (bytes.size() != chunk.size || sha256(bytes) != chunk.digest)
+      co_return payload_fault::lost;
+    whole += bytes;
+  }
+  if (whole.size() != what.size || sha256(whole) != what.digest)
+    co_return payload_fault::lost;
+  co_return whole;
+}
+
+void repository::forget_payload(const recovery_root& what) {
+  const auto erase = [this](std::string reference) {
+    relocation_->erase(std::move(reference), [](store_outcome<std::monostate>) {});
+  };
+  for (const auto& reference : chunk_references(what.reference, what.size))
+    erase(reference);
+  erase(what.reference);
 }
 
 } // namespace zlink::placement

@@ -6,15 +6,16 @@
 #include "zlink/placement/generations.hpp"
 #include "zlink/placement/record_codec.hpp"
 #include "zlink/placement/record_keys.hpp"
-#include "zlink/placement/transition_batcher.hpp"
+#include "zlink/placement/transitions.hpp"
 #include "zlink/task.hpp"
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <variant>
 
 namespace zlink::placement {
+
+class transition_batcher;
 
 /// A task that ends when `begin(done)` has called `done(value)`, on whatever thread; awaited in the unit.
 template <class T, class Begin>
@@ -35,10 +36,11 @@ const observed<Record>* seen_in(const read_outcome<Record>& outcome) noexcept {
   return std::get_if<observed<Record>>(&outcome);
 }
 
-struct new_generations {
-  detail::object_generation object;
-  detail::authority_generation authority;
+enum class payload_fault : std::uint8_t {
+  unavailable, ///< the Relocation Store does not tell
+  lost,        ///< a part is missing or not what was stored: the whole is `data_lost` (S-124, S-129)
 };
+using payload_outcome = std::variant<std::string, payload_fault>;
 
 /// Every member is called inside the infrastructure unit.
 class repository {
@@ -63,14 +65,18 @@ public:
   task<store_outcome<store_scan_result>> scan(std::string prefix, std::string cursor, std::size_t limit);
   /// A transition, together with others (D-19).
   task<fragment_result> apply(fragment step);
-  /// Numbers for a new incarnation; nothing: a counter is exhausted or the store does not answer.
-  task<std::optional<new_generations>> next_generations();
+  /// Numbers for an incarnation that has no row (an Entry Spot's); nothing: a counter is exhausted or the store does not
+  /// answer.
+  task<std::optional<new_generations>> issue_generations();
 
-  /// Stores and reads back (C-94, S-126). False: not stored for certain.
-  task<bool> store_payload(std::string reference, std::string bytes, std::chrono::milliseconds retention);
-  task<store_outcome<std::optional<blob_value>>> read_payload(std::string reference);
+  /// Stores `bytes` under a reference never used before, in chunks if it is long, and reads everything back; `what` gives
+  /// reference, size and digest (C-94, S-122, S-123, S-126). False: not for certain, so no row may name it.
+  task<bool> store_payload(recovery_root what, std::string bytes, std::chrono::milliseconds retention,
+                           steady_time until);
+  /// All of it, verified, or nothing of it (S-124).
+  task<payload_outcome> read_payload(recovery_root what);
   /// Deletes, without waiting for the outcome: what stays behind expires (S-128).
-  void forget_payload(std::string reference);
+  void forget_payload(const recovery_root& what);
 
   bool process_local() const noexcept { return location_->process_local(); }
   const std::shared_ptr<location_store>& location() const noexcept { return location_; }
@@ -85,17 +91,16 @@ private:
       return *fault;
     return std::move(std::get<observed<Record>>(seen));
   }
-  task<bool> fetch_block(sequence which);
   void on_stall();
+  task<bool> store_blob(std::string reference, std::string bytes, std::chrono::milliseconds retention,
+                        steady_time until);
+  task<store_outcome<std::optional<blob_value>>> read_blob(std::string reference);
+  task<payload_outcome> read_part(std::string reference);
 
   detail::infrastructure& unit_;
   std::shared_ptr<location_store> location_;
   std::shared_ptr<relocation_store> relocation_;
-  transition_batcher batcher_;
-  generation_block<detail::object_generation> objects_;
-  generation_block<detail::authority_generation> authorities_;
-  bool fetching_ = false;
-  std::deque<detail::counted_ptr<detail::operation<void>>> waiting_for_numbers_;
+  std::unique_ptr<transition_batcher> batcher_;
   std::shared_ptr<const bool> alive_;
 };
 

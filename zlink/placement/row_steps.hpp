@@ -20,12 +20,14 @@ inline store_mutation erased(std::string key) { return {std::move(key), std::nul
 /// A fragment that replaces the row that was seen, or removes it.
 inline fragment replace_row(const observed_object& seen, std::string key, const row_record& row) {
   fragment step;
+  step.conditions.reserve(3); // most steps name lease and descriptor too
   step.mutations.push_back({key, encode(row), std::nullopt});
   step.conditions.push_back(unchanged(std::move(key), seen.version));
   return step;
 }
 inline fragment remove_row(const observed_object& seen, std::string key) {
   fragment step;
+  step.conditions.reserve(3);
   step.mutations.push_back(erased(key));
   step.conditions.push_back(unchanged(std::move(key), seen.version));
   return step;

@@ -22,7 +22,7 @@ struct sweep::context {
 };
 
 sweep::sweep(detail::infrastructure& unit, repository& records, const ownership& owner, const sweep_settings& settings,
-             resumable found)
+             own_row found)
   : owner_(owner), settings_(settings), found_(std::move(found)), context_(std::make_shared<context>(unit, records)) {}
 
 sweep::~sweep() = default;
@@ -108,7 +108,7 @@ std::vector<task<void>> sweep::steps_for(const pass& what, object_kind kind, con
     if (what.why == purpose::remove_own) {
       if (row->owner == what.token)
         steps.push_back(remove_one(context_, kind, std::move(id), what.token, what.report));
-    } else if (is_resumable(*row, what.token)) {
+    } else if (is_own(*row, what.token)) {
       if (found_)
         found_(id, *row);
     } else if (row->state == allocation_state::reserved) {
@@ -118,9 +118,8 @@ std::vector<task<void>> sweep::steps_for(const pass& what, object_kind kind, con
   return steps;
 }
 
-bool sweep::is_resumable(const row_record& row, const owner_token& token) const {
-  return row.kind == object_kind::instance_spot && row.root && !row.closing && !row.move && !row.aggregate
-         && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
+bool sweep::is_own(const row_record& row, const owner_token& token) const {
+  return row.kind != object_kind::actor && !row.move && !row.aggregate && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
 }
 
 /// Side by side, so that their transitions share batches (D-19).
@@ -226,16 +225,14 @@ void sweep::start() {
 task<void> sweep::keep() {
   auto& calls = context_->calls;
   while (!calls.stopped()) {
-    auto pausing = calls.pause_until(calls.now() + settings_.pass_interval);
-    co_await std::move(pausing);
-    if (calls.stopped())
-      co_return;
     pass what;
     what.page_pause = settings_.page_pause;
     if (owner_.token())
       what.token = *owner_.token();
     auto running = run(std::move(what));
     co_await std::move(running);
+    auto pausing = calls.pause_until(calls.now() + settings_.pass_interval);
+    co_await std::move(pausing);
   }
 }
 

@@ -33,12 +33,12 @@ struct sweep_report {
 /// One per host. Every member is called inside the infrastructure unit. Await `stop()` before destroying it.
 class sweep {
 public:
-  /// A Creating or Ready row of an Instance Spot with a root, addressed to an own node lifecycle and the current token
-  /// (C-98). Every pass reports it again while it stands.
-  using resumable = unique_function<void(const std::string& spot_id, const row_record& row)>;
+  /// A row of a Spot addressed to an own node lifecycle and the current token, outside of moves: its first activation may
+  /// have been interrupted (C-98), or nobody may know of it any more. Every pass reports it again while it stands.
+  using own_row = unique_function<void(const std::string& spot_id, const row_record& row)>;
 
   sweep(detail::infrastructure& unit, repository& records, const ownership& owner, const sweep_settings& settings,
-        resumable found);
+        own_row found);
   ~sweep();
   sweep(const sweep&) = delete;
   sweep& operator=(const sweep&) = delete;
@@ -48,7 +48,7 @@ public:
 
   /// The start scan: all rows once, without pauses. Changes only dead reservations (S-74).
   task<sweep_report> scan();
-  /// The same from time to time, slowly, while the lease is held, until `stop()`.
+  /// The same now and from time to time, slowly, while the lease is held, until `stop()`.
   void start();
   task<void> stop();
 
@@ -73,7 +73,7 @@ private:
   task<sweep_report> run(pass what);
   task<bool> pass_over(const pass& what, object_kind kind);
   std::vector<task<void>> steps_for(const pass& what, object_kind kind, const store_scan_result& page);
-  bool is_resumable(const row_record& row, const owner_token& token) const;
+  bool is_own(const row_record& row, const owner_token& token) const;
   static task<void> release_dead(context_ptr on, object_kind kind, std::string id,
                                  std::shared_ptr<sweep_report> report);
   static task<void> remove_one(context_ptr on, object_kind kind, std::string id, owner_token token,
@@ -83,7 +83,7 @@ private:
 
   const ownership& owner_;
   const sweep_settings settings_;
-  resumable found_;
+  own_row found_;
   std::vector<node_identity> nodes_;
   context_ptr context_; ///< what steps need; they may end after the sweep if the store hangs
   bool running_ = false;

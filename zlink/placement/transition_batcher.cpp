@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -15,8 +16,9 @@ namespace {
 
 // How many waiting fragments are tried for one batch: what the store takes at most if each had a key of its own.
 constexpr std::size_t look_ahead = store_bounds::batch_keys;
-// How often a group is sent again because others changed a capacity record; then the callers' own loops go on (S-73).
-constexpr int retry_limit = 8;
+// How often a group is sent again because others changed a capacity record or a counter; then the callers' own loops go
+// on (S-73).
+constexpr int retry_limit = 32;
 // A condition that at least this part of a group shares is read after a Conflict, before the group is halved.
 constexpr std::size_t shared_part = 8;
 // The rest of a batch is for capacity records.
@@ -35,6 +37,33 @@ bool has_false(const fragment& what, const std::vector<store_condition>& wrong) 
   return std::any_of(what.conditions.begin(), what.conditions.end(), [&](const store_condition& mine) {
     return std::any_of(wrong.begin(), wrong.end(), [&](const store_condition& one) { return one.key == mine.key; });
   });
+}
+
+template <class Named>
+void check_distinct(const std::vector<Named>& all) { // few: compared in pairs, without copies
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (all[i].key == all[j].key)
+        throw std::invalid_argument{"a transition names a key twice"};
+}
+
+/// Alone it must be a valid batch, whatever it is merged with (S-11).
+void check_fragment(const fragment& what) {
+  std::size_t bytes = 0;
+  for (const auto& mutation : what.mutations) {
+    check_store_key(mutation.key);
+    if (mutation.put && mutation.put->size() > store_bounds::value_bytes)
+      throw std::invalid_argument{"a record has " + std::to_string(mutation.put->size()) + " bytes; at most 1048576 are allowed"};
+    bytes += encoded_size(mutation);
+  }
+  for (const auto& condition : what.conditions) {
+    check_store_key(condition.key);
+    bytes += encoded_size(condition);
+  }
+  check_distinct(what.mutations);
+  check_distinct(what.conditions);
+  if (bytes > fragment_bytes)
+    throw std::invalid_argument{"a transition has " + std::to_string(bytes) + " bytes; at most 3145728 are allowed"};
 }
 
 /// What became of a fragment whose batch had an unclear end, by its row (S-156). Unchanged is asked first: a fence puts
@@ -57,13 +86,13 @@ fragment_result settled(const fragment& what, const store_read_result& seen) {
 
 } // namespace
 
-/// What a group shares, to be read after its Conflict.
+/// What a group shares, to be read after its Conflict: first what batches fold, then what conditions name.
 struct transition_batcher::examination {
   group about;
-  std::vector<std::string> capacity;
+  std::map<std::string, node_identity> capacity; ///< by the record's key
+  std::vector<sequence> counters;
   std::vector<store_condition> conditions;
-  std::size_t at = 0;
-  bool capacity_changed = false;
+  bool folded_changed = false;
   std::vector<store_condition> wrong;
   store_time now{};
 };
@@ -82,18 +111,8 @@ transition_batcher::~transition_batcher() = default;
 void transition_batcher::add(fragment what, completion done) {
   if (what.mutations.empty())
     throw std::invalid_argument{"a transition changes a row"};
-  std::size_t bytes = 0;
-  for (const auto& mutation : what.mutations)
-    bytes += encoded_size(mutation);
-  for (const auto& condition : what.conditions)
-    bytes += encoded_size(condition);
-  if (bytes > fragment_bytes)
-    throw std::invalid_argument{"a transition has " + std::to_string(bytes) + " bytes; at most 3145728 are allowed"};
-  store_batch alone{std::move(what.conditions), std::move(what.mutations)};
-  check_store_batch(alone);
-  what.conditions = std::move(alone.conditions);
-  what.mutations = std::move(alone.mutations);
-  waiting_.push_back({std::move(what), std::move(done), false, std::nullopt});
+  check_fragment(what);
+  waiting_.push_back({std::move(what), std::move(done), false, {}, std::nullopt});
 }
 
 void transition_batcher::flush() {
@@ -116,24 +135,46 @@ void transition_batcher::next() {
     return send(std::move(part));
   }
   if (waiting_.empty()) {
-    copies_.trim();
+    copies_.capacity.trim();
     busy_ = false;
     return;
   }
-  if (!read_missing_capacity())
+  if (!read_missing() && !read_missing_counter())
     send({take_waiting(), false, 0});
 }
 
+/// Starts reading a counter that the next batch needs: one never read, or one that spoke against a fragment.
+bool transition_batcher::read_missing_counter() {
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), look_ahead));
+  bool issues = false;
+  bool doubted = false;
+  for (auto one = waiting_.begin(); one != end; ++one) {
+    issues = issues || one->what.issues != issue::nothing;
+    doubted = doubted || (one->doubted && one->what.issues != issue::nothing);
+  }
+  if (issues)
+    for (const auto which : {sequence::object, sequence::authority})
+      if (!copies_.counters.find(which) || (doubted && !just_read_.contains(counter_key(which)))) {
+        read_counter(which, [this, which](bool) {
+          just_read_.insert(counter_key(which));
+          next();
+        });
+        return true;
+      }
+  return false;
+}
+
 /// Starts reading a capacity record that the next batch needs: one never read, or one that spoke against a fragment.
-bool transition_batcher::read_missing_capacity() {
+bool transition_batcher::read_missing() {
   const auto count = std::min(waiting_.size(), look_ahead);
   for (std::size_t i = 0; i < count; ++i)
     for (const auto& change : waiting_[i].what.capacity) {
-      auto key = capacity_key(change.node);
-      if (copies_.find(key) && (!waiting_[i].doubted || just_read_.contains(key)))
+      if (copies_.capacity.find(name_of(change.node))
+          && (!waiting_[i].doubted || just_read_.contains(capacity_key(change.node))))
         continue;
-      read(key, [this, key](store_read_result seen) {
-        note_capacity(key, seen);
+      auto key = capacity_key(change.node);
+      read(key, [this, key, node = change.node](store_read_result seen) {
+        note_capacity(node, seen);
         just_read_.insert(key);
         next();
       });
@@ -151,7 +192,7 @@ transition_batcher::entries transition_batcher::take_waiting() {
 
 /// Builds a batch of those that fit and sends it; the others wait for the next one.
 void transition_batcher::send(group wanted) {
-  batch_builder builder{copies_};
+  auto builder = new_builder();
   group sent{{}, wanted.examined, wanted.retries};
   entries deferred;
   sent.members.reserve(wanted.members.size());
@@ -166,13 +207,16 @@ void transition_batcher::send(group wanted) {
   if (sent.members.empty())
     return next();
   auto built = builder.finish();
+  for (std::size_t i = 0; i < sent.members.size(); ++i)
+    sent.members[i].numbers = built.rows[i].numbers;
   auto batch = std::move(built.batch);
   write(std::move(batch), [this, sent = std::move(sent), built = std::move(built)](auto outcome) mutable {
     if (!outcome && outcome.failure().what == store_failure_class::not_applied)
       return end_all(sent.members, fragment_outcome::not_applied, {});
     if (!outcome) {
       for (const auto& one : built.capacity)
-        copies_.forget(one.key);
+        copies_.capacity.forget(name_of(one.node));
+      copies_.counters.forget();
       return settle(std::make_shared<settlement>(settlement{std::move(sent.members), {}}));
     }
     if (!outcome->applied)
@@ -190,32 +234,39 @@ void transition_batcher::judge(entry& one, placing why) const {
   one.doubted = true;
   if (!was_just_read(one.what))
     return;
-  switch (batch_builder{copies_}.place(one.what)) {
+  switch (new_builder().place(one.what)) {
     case placing::placed:
     case placing::later: return;
     case placing::conflict: one.verdict = fragment_outcome::conflict; break;
     case placing::no_capacity: one.verdict = fragment_outcome::no_capacity; break;
     case placing::corrupt: one.verdict = fragment_outcome::corrupt; break;
+    case placing::exhausted: one.verdict = fragment_outcome::exhausted; break;
   }
   one.what.mutations.clear();
   one.what.capacity.clear();
+  one.what.issues = issue::nothing;
 }
 
 bool transition_batcher::was_just_read(const fragment& what) const {
+  if (what.issues != issue::nothing
+      && !(just_read_.contains(counter_key(sequence::object)) && just_read_.contains(counter_key(sequence::authority))))
+    return false;
   return std::all_of(what.capacity.begin(), what.capacity.end(),
                      [&](const capacity_change& change) { return just_read_.contains(capacity_key(change.node)); });
 }
 
 void transition_batcher::on_applied(group& sent, const batch_builder::result& built, const store_write_result& result) {
   for (const auto& one : built.capacity)
-    copies_.assign(one.key, {one.record, result.versions[one.mutation], false});
+    copies_.capacity.assign(name_of(one.node), {one.record, result.versions[one.mutation], false});
+  for (const auto& one : built.counters)
+    copies_.counters.note_issued(one.which, one.next, result.versions[one.mutation]);
   ends ended;
   ended.reserve(sent.members.size());
   for (std::size_t i = 0; i < sent.members.size(); ++i) {
     auto& one = sent.members[i];
-    fragment_result end{one.verdict.value_or(fragment_outcome::applied), {}, result.now};
+    fragment_result end{one.verdict.value_or(fragment_outcome::applied), {}, one.numbers, result.now};
     if (!one.verdict)
-      end.row_version = result.versions[built.row_mutation[i]];
+      end.row_version = result.versions[built.rows[i].mutation];
     ended.emplace_back(std::move(one.done), std::move(end));
   }
   tell(ended);
@@ -227,35 +278,47 @@ void transition_batcher::on_conflict(group sent, store_time now) {
     return split(std::move(sent));
   auto about = std::make_shared<examination>();
   std::unordered_map<std::string_view, std::size_t> holders;
-  std::unordered_set<std::string> capacity;
+  bool issues = false;
   for (const auto& one : sent.members) {
+    issues = issues || one.what.issues != issue::nothing;
     for (const auto& change : one.what.capacity)
-      capacity.insert(capacity_key(change.node));
+      about->capacity.try_emplace(capacity_key(change.node), change.node);
     for (const auto& condition : one.what.conditions)
       if (++holders[condition.key] == std::max<std::size_t>(2, sent.members.size() / shared_part))
         about->conditions.push_back(condition);
   }
-  about->capacity.assign(capacity.begin(), capacity.end());
+  if (issues)
+    about->counters = {sequence::object, sequence::authority};
   about->about = std::move(sent);
   about->now = now;
   examine(std::move(about));
 }
 
-/// Reads one shared record after the other.
+/// Reads one shared record after the other. What a batch folds is hot: if that has changed, it is reason enough.
 void transition_batcher::examine(std::shared_ptr<examination> about) {
-  if (about->at < about->capacity.size()) {
-    const auto& key = about->capacity[about->at++];
-    return read(key, [this, about, key](store_read_result seen) {
-      about->capacity_changed = note_capacity(key, seen) || about->capacity_changed;
+  if (!about->counters.empty()) {
+    const auto which = about->counters.back();
+    about->counters.pop_back();
+    return read_counter(which, [this, about](bool changed) {
+      about->folded_changed = changed || about->folded_changed;
+      examine(about);
+    });
+  }
+  if (!about->capacity.empty()) {
+    auto next_record = about->capacity.extract(about->capacity.begin());
+    return read(next_record.key(), [this, about, node = std::move(next_record.mapped())](store_read_result seen) {
+      about->folded_changed = note_capacity(node, seen) || about->folded_changed;
       about->now = seen.now;
       examine(about);
     });
   }
-  if (const auto n = about->at - about->capacity.size(); n < about->conditions.size()) {
-    ++about->at;
-    return read(about->conditions[n].key, [this, about, n](store_read_result seen) {
-      if (!holds(about->conditions[n], seen))
-        about->wrong.push_back(about->conditions[n]);
+  const bool again = about->folded_changed && about->about.retries < retry_limit;
+  if (!again && !about->conditions.empty()) {
+    auto condition = std::move(about->conditions.back());
+    about->conditions.pop_back();
+    return read(condition.key, [this, about, condition](store_read_result seen) {
+      if (!holds(condition, seen))
+        about->wrong.push_back(condition);
       about->now = seen.now;
       examine(about);
     });
@@ -271,17 +334,17 @@ void transition_batcher::conclude(examination& about) {
   const bool some_ended = first_wrong != rest.members.end();
   ends ended;
   for (auto i = first_wrong; i != rest.members.end(); ++i)
-    ended.emplace_back(std::move(i->done), fragment_result{fragment_outcome::conflict, {}, about.now});
+    ended.emplace_back(std::move(i->done), fragment_result{fragment_outcome::conflict, {}, {}, about.now});
   rest.members.erase(first_wrong, rest.members.end());
   tell(ended);
   if (rest.members.empty())
     return next();
-  const bool again = about.capacity_changed && rest.retries < retry_limit;
+  const bool again = about.folded_changed && rest.retries < retry_limit;
   rest.retries += again;
   rest.examined = !again;
   if (again || some_ended)
     return send(std::move(rest));
-  if (rest.members.size() > 1)
+  if (rest.members.size() > 1 && !about.folded_changed)
     return split(std::move(rest));
   end_all(rest.members, fragment_outcome::conflict, about.now);
 }
@@ -308,7 +371,9 @@ void transition_batcher::settle(std::shared_ptr<settlement> about) {
   }
   read(about->members[at].what.mutations.front().key, [this, about, at](store_read_result seen) {
     auto& one = about->members[at];
-    about->ended.emplace_back(std::move(one.done), settled(one.what, seen));
+    auto end = settled(one.what, seen);
+    end.numbers = one.numbers;
+    about->ended.emplace_back(std::move(one.done), std::move(end));
     settle(about);
   });
 }
@@ -317,7 +382,7 @@ void transition_batcher::end_all(entries& members, fragment_outcome what, store_
   ends ended;
   ended.reserve(members.size());
   for (auto& one : members)
-    ended.emplace_back(std::move(one.done), fragment_result{what, {}, now});
+    ended.emplace_back(std::move(one.done), fragment_result{what, {}, {}, now});
   tell(ended);
   next();
 }
@@ -348,7 +413,7 @@ void transition_batcher::read(std::string key, unique_function<void(store_read_r
   });
 }
 
-bool transition_batcher::note_capacity(const std::string& key, const store_read_result& seen) {
+bool transition_batcher::note_capacity(const node_identity& node, const store_read_result& seen) {
   capacity_copies::copy copy;
   if (seen.found)
     copy.version = seen.found->version;
@@ -357,7 +422,13 @@ bool transition_batcher::note_capacity(const std::string& key, const store_read_
     copy.record = std::move(readable->record);
   else
     copy.unreadable = true;
-  return copies_.assign(key, std::move(copy));
+  return copies_.capacity.assign(name_of(node), std::move(copy));
+}
+
+void transition_batcher::read_counter(sequence which, unique_function<void(bool changed)> then) {
+  read(counter_key(which), [this, which, then = std::move(then)](store_read_result seen) mutable {
+    then(copies_.counters.note(which, seen));
+  });
 }
 
 } // namespace zlink::placement

@@ -15,21 +15,6 @@
 
 namespace zlink::placement {
 
-/// How a fragment ended (S-156, S-157). Nothing but `applied` changed anything that the caller can see.
-enum class fragment_outcome : std::uint8_t {
-  applied,
-  conflict,    ///< a condition is false, or the node whose slots it needs is gone: read again (S-73)
-  no_capacity, ///< over a limit by a capacity record just read, though its conditions hold (S-82)
-  corrupt,     ///< so read, slots are missing that the row has, or the record is unreadable (S-84, S-21)
-  not_applied, ///< the store failed and it is not there: may be repeated inside the caller's deadline (S-157)
-};
-
-struct fragment_result {
-  fragment_outcome what = fragment_outcome::not_applied;
-  std::string row_version; ///< of the first mutation if it was applied; empty for a removed row
-  store_time now{};        ///< of the commit or of the read that decided; zero if there was none
-};
-
 /// Collects fragments, merges them into batches, tells each its own end. A failing fragment fails no other one: after a
 /// Conflict whatever the fragments share is read again, and the rest is halved until the culprits are alone. While a
 /// batch is under way the next one collects.
@@ -62,9 +47,9 @@ private:
   struct entry {
     fragment what;
     completion done;
-    bool doubted = false; ///< capacity copies spoke against it: decide by records just read
-    /// Capacity records just read spoke against it: its end, if its conditions turn out to hold. Only these are left
-    /// of it.
+    bool doubted = false; ///< copies spoke against it: decide by records just read
+    new_generations numbers; ///< of the batch under way
+    /// Records just read spoke against it: its end, if its conditions turn out to hold. Only these are left of it.
     std::optional<fragment_outcome> verdict;
   };
   using entries = std::vector<entry>;
@@ -72,14 +57,15 @@ private:
   struct group {
     entries members;
     bool examined = false; ///< after a Conflict, what many of them share was found in order
-    int retries = 0;       ///< how often their capacity records had changed
+    int retries = 0;       ///< how often the records that they share had changed
   };
   using ends = std::vector<std::pair<completion, fragment_result>>;
   struct examination;
   struct settlement;
 
   void next();
-  bool read_missing_capacity();
+  bool read_missing();
+  bool read_missing_counter();
   entries take_waiting();
   void send(group wanted);
   void judge(entry& one, placing why) const;
@@ -96,12 +82,14 @@ private:
   void write(store_batch batch, store_completion<store_write_result> then);
   /// Asks until there is an answer, with a stall after each failure.
   void read(std::string key, unique_function<void(store_read_result)> then);
-  bool note_capacity(const std::string& key, const store_read_result& seen);
+  bool note_capacity(const node_identity& node, const store_read_result& seen);
+  void read_counter(sequence which, unique_function<void(bool changed)> then);
+  batch_builder new_builder() const { return {copies_, store_->process_local()}; }
 
   const std::shared_ptr<location_store> store_;
   unique_function<void()> on_stall_;
-  capacity_copies copies_;
-  std::unordered_set<std::string> just_read_; ///< capacity records read since the last batch was built
+  shared_copies copies_;
+  std::unordered_set<std::string> just_read_; ///< capacity records and counters read since the last batch was built
   std::deque<entry> waiting_;
   std::vector<group> parts_; ///< of a batch that met a Conflict, still to be tried; the next one last
   bool busy_ = false;

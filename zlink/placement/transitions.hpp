@@ -14,12 +14,40 @@
 
 namespace zlink::placement {
 
-/// One transition. The first mutation is that of its row. Capacity records are left to the batcher, which folds the
-/// changes of many fragments into one.
+/// Which numbers a transition issues (S-30, S-31).
+enum class issue : std::uint8_t {
+  nothing,
+  authority, ///< another owner of the same incarnation
+  both,      ///< a new incarnation
+};
+
+/// One transition. The first mutation is that of its row. Capacity records and counters are left to the batcher, which
+/// folds the steps of many fragments into one.
 struct fragment {
   std::vector<store_condition> conditions;
   std::vector<store_mutation> mutations;
   std::vector<capacity_change> capacity;
+  /// Stamped into the row by whoever builds the batch, which advances the counters as well.
+  issue issues = issue::nothing;
+  /// The numbers of the row that is replaced; new ones are larger, or a counter is corrupt (C-120).
+  new_generations above = {};
+};
+
+/// How a fragment ended at the store (S-156, S-157). Nothing but `applied` changed anything that the caller can see.
+enum class fragment_outcome : std::uint8_t {
+  applied,
+  conflict,    ///< a condition is false, or the node whose slots it needs is gone: read again (S-73)
+  no_capacity, ///< over a limit by a capacity record just read, though its conditions hold (S-82)
+  corrupt,     ///< so read, slots are missing that the row has, or a shared record is unreadable (S-84, S-21)
+  exhausted,   ///< a counter has no number left, for ever (S-30)
+  not_applied, ///< the store failed and it is not there: may be repeated inside the caller's deadline (S-157)
+};
+
+struct fragment_result {
+  fragment_outcome what = fragment_outcome::not_applied;
+  std::string row_version; ///< of the first mutation if it was applied; empty for a removed row
+  new_generations numbers; ///< issued for the row, if it was applied and issues any
+  store_time now{};        ///< of the commit or of the read that decided; zero if there was none
 };
 
 enum class refusal : std::uint8_t {
@@ -29,7 +57,6 @@ enum class refusal : std::uint8_t {
   other_incarnation, ///< the exact ref names another one (C-113)
   owner_live,        ///< whose owner or target still runs is not released (S-74, S-79)
   corrupt,           ///< a record that must not be (S-52, S-84): reported, nothing written
-  exhausted,         ///< no generation left (S-30)
   impossible,        ///< the inputs contradict each other: an error of this layer, found before any I/O (S-71)
 };
 
@@ -59,8 +86,6 @@ struct reserve_request {
   std::string id;
   std::string stable_type;
   detail::unique_id reservation;
-  detail::object_generation generation;   ///< new, from a block
-  detail::authority_generation authority; ///< new, from a block
   owner_token target_owner;
   descriptor_stamp target;
   capacity_limits limits; ///< `limits_of` the target's descriptor
@@ -69,6 +94,8 @@ struct reserve_request {
 };
 /// Missing to reserved. `seen` is what stands under `object_key(kind, id)`.
 reserve_decision reserve(const observed_object& seen, const reserve_request& request);
+/// The row of that reservation with the numbers it got.
+row_record reserved_row(const reserve_request& request, const new_generations& numbers);
 
 /// Where and for how long the result of a creation is kept (C-74).
 struct kept_terminal {
@@ -128,8 +155,7 @@ decision set_move_progress(const observed_object& seen, const owned_object& obje
 decision change_membership(const observed_object& seen, const owned_object& actor, const spot_membership& membership,
                            const observed_object& spot);
 /// Closing to active: a new incarnation of an Instance Spot in place of its removal (C-117).
-decision reincarnate(const observed_object& seen, const owned_object& object, detail::object_generation generation,
-                     detail::authority_generation authority);
+decision reincarnate(const observed_object& seen, const owned_object& object);
 /// Active or Closing to Missing (Delete), also for the owner's shutdown sweep (S-78, S-117).
 decision remove(const observed_object& seen, const owned_object& object);
 
@@ -156,7 +182,7 @@ decision reserve_move(const observed_object& seen, const move_target& target);
 decision release_move(const observed_object& seen, object_kind kind, const std::string& id,
                       const detail::unique_id& relocation, detail::attempt_generation attempt);
 /// The target becomes the owner (NewOwner). `seen` is the version of its own MoveReserve (S-100).
-decision change_owner(const observed_object& seen, const move_target& target, detail::authority_generation authority,
+decision change_owner(const observed_object& seen, const move_target& target,
                       std::optional<spot_membership> membership);
 
 } // namespace zlink::placement

@@ -31,7 +31,8 @@ struct watcher {
   }
   std::size_t usable() const {
     const auto now = nodes.snapshot();
-    return now->candidates(host.world.now()).size();
+    const auto all = now->candidates(host.world.now());
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& one) { return !one.outdated; }));
   }
   refresh_outcome refresh() {
     return host.run([this] { return nodes.refresh(); });

@@ -130,16 +130,6 @@ TEST_CASE("S-30 a counter ends at 2^63-1 for good and never gives that number ou
   CHECK(last->mutation.put == encode(counter_record{generation_limit}));
   seen.record = counter_record{generation_limit};
   CHECK(!advance_counter(sequence::object, seen, 1, true));
-  generation_block<detail::object_generation> block;
-  block.add(*last);
-  CHECK(block.take()->value == generation_limit - 3);
-  CHECK(block.take()->value == generation_limit - 2);
-  block.set_exhausted();
-  CHECK(!block.is_low());
-  CHECK(!block.exhausted());
-  CHECK(block.take()->value == generation_limit - 1);
-  CHECK(!block.take());
-  CHECK(block.exhausted());
 }
 
 TEST_CASE("S-32 a missing counter starts at 1 in this process, at the store's time elsewhere") {
@@ -151,27 +141,6 @@ TEST_CASE("S-32 a missing counter starts at 1 in this process, at the store's ti
   CHECK(networked->condition.what == store_condition::test::missing);
   missing.now = {};
   CHECK(advance_counter(sequence::object, missing, 10, false)->first == 1);
-}
-
-TEST_CASE("S-31 S-33 hosts that take blocks never share a number, and a block is taken before it is used") {
-  world w;
-  const auto key = counter_key(sequence::object);
-  std::map<std::uint64_t, int> issued;
-  generation_block<detail::object_generation> hosts[3];
-  for (int round = 0; round < 4000; ++round) {
-    auto& host = hosts[w.random.below(3)];
-    if (host.is_low()) {
-      const auto advance = advance_counter(sequence::object, w.see<counter_record>(key), host.block_size, true);
-      const auto rival = advance_counter(sequence::object, w.see<counter_record>(key), host.block_size, true);
-      REQUIRE(zlink::test::write(w.store(), {{advance->condition}, {advance->mutation}}).applied);
-      CHECK(!zlink::test::write(w.store(), {{rival->condition}, {rival->mutation}}).applied);
-      host.add(*advance);
-    }
-    const auto number = host.take();
-    REQUIRE(number);
-    CHECK(++issued[number->value] == 1);
-    CHECK(number->value < w.see<counter_record>(key).record->next);
-  }
 }
 
 TEST_CASE("S-29 generations of different sequences are different types") {

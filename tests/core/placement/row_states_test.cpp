@@ -55,9 +55,7 @@ const std::vector<transition>& all_transitions() {
        return change_membership(o, s.owned(), {entry, {}}, s.w.see<object_record>(spot_key(entry)));
      }},
     {"Reincarnate", closing, active, owner_lease, instance,
-     [](scene& s, seen o) {
-       return reincarnate(o, s.owned(), detail::object_generation{s.w.next_generation++}, s.new_authority());
-     }},
+     [](scene& s, seen o) { return reincarnate(o, s.owned()); }},
     {"Delete", owned_states, absent, owner_lease, all_kinds, [](scene& s, seen o) { return remove(o, s.owned()); }},
     {"explicit release", owned_states, absent, no_fence, all_kinds,
      [](scene& s, seen o) {
@@ -69,7 +67,7 @@ const std::vector<transition>& all_transitions() {
     {"MoveRelease", prepared, active, no_fence, all_kinds,
      [](scene& s, seen o) { return release_move(o, s.kind, "x", s.relocation, s.attempt); }},
     {"NewOwner", prepared, committed, target_lease, all_kinds,
-     [](scene& s, seen o) { return change_owner(o, s.move(), s.new_authority(), s.membership(s.target)); }},
+     [](scene& s, seen o) { return change_owner(o, s.move(), s.membership(s.target)); }},
   };
   return all;
 }

@@ -53,7 +53,6 @@ struct scene {
     p.stage = stage;
     return p;
   }
-  detail::authority_generation new_authority() { return detail::authority_generation{w.next_generation++}; }
 
   void enter(state wanted) {
     if (wanted == absent)
@@ -75,7 +74,7 @@ struct scene {
     if (wanted & (prepared | committed))
       run(reserve_move(seen(), move()));
     if (wanted == committed)
-      run(change_owner(seen(), move(), new_authority(), membership(target)));
+      run(change_owner(seen(), move(), membership(target)));
     if (wanted == aggregated) {
       auto row = *row_in(seen());
       row.aggregate = {9, 9};

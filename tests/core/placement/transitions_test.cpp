@@ -69,8 +69,6 @@ TEST_CASE("S-75 the same reservation again gives what it got; with other content
     auto request = s.w.wish(kind, "x", s.source);
     s.run(narrow(reserve(s.seen(), request)));
     const auto issued = row_in(s.seen())->generation;
-    request.generation.value += 50;
-    request.authority.value += 50;
     const auto again = reserve(s.seen(), request);
     REQUIRE(std::holds_alternative<already_reserved>(again));
     CHECK(std::get<already_reserved>(again).generation == issued);
@@ -91,14 +89,15 @@ TEST_CASE("S-77 an Entry Spot's id is refused, also when the claim appears after
   CHECK(s.now() == claimed);
 }
 
-TEST_CASE("S-26 while it is being created an object is its row and its slots, nothing else") {
+TEST_CASE("S-26 while it is being created an object is its row, its slots and its numbers, nothing else") {
   for (const auto kind : all_kinds) {
     scene s{kind};
     const auto before = s.w.dump();
     s.enter(reserved);
     auto after = s.w.dump();
-    CHECK(after.size() == before.size() + 1);
-    after.erase(object_key(kind, "x"));
+    CHECK(after.size() == before.size() + 3);
+    for (const auto& key : {object_key(kind, "x"), counter_key(sequence::object), counter_key(sequence::authority)})
+      CHECK(after.erase(key) == 1);
     for (const auto& [key, value] : before)
       CHECK((after[key] == value) == (key != capacity_key(s.source.descriptor.node)));
   }
@@ -157,20 +156,6 @@ TEST_CASE(
   request = s.w.wish(s.kind, "x", s.source);
   request.reservation = {};
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
-}
-
-TEST_CASE("S-30 a reservation or reincarnation without a number left is refused as exhausted") {
-  scene s{object_kind::instance_spot};
-  auto request = s.w.wish(s.kind, "x", s.source);
-  request.generation.value = generation_limit;
-  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
-  request = s.w.wish(s.kind, "x", s.source);
-  request.authority = {};
-  CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::exhausted);
-  s.enter(closing);
-  CHECK(
-    std::get<refusal>(reincarnate(s.seen(), s.owned(), detail::object_generation{generation_limit}, s.new_authority()))
-    == refusal::exhausted);
 }
 
 TEST_CASE(
@@ -274,9 +259,7 @@ TEST_CASE("S-29 S-97 a move keeps the object generation, raises the owner's, and
     s.enter(prepared);
     const auto before = *row_in(s.seen());
     s.w.publish(s.target);
-    CHECK(std::get<refusal>(change_owner(s.seen(), s.move(), before.authority, s.membership(s.target)))
-          == refusal::impossible);
-    s.run(change_owner(s.seen(), s.move(), s.new_authority(), s.membership(s.target)));
+    s.run(change_owner(s.seen(), s.move(), s.membership(s.target)));
     const auto after = *row_in(s.seen());
     CHECK(after.generation == before.generation);
     CHECK(after.authority > before.authority);
@@ -290,21 +273,21 @@ TEST_CASE("S-29 S-97 a move keeps the object generation, raises the owner's, and
 TEST_CASE("S-96 S-100 an attempt that was replaced never commits; of fence and commit exactly one wins") {
   scene s{object_kind::user_spot};
   s.enter(prepared);
-  const auto first = change_owner(s.seen(), s.move(), s.new_authority(), std::nullopt);
+  const auto first = change_owner(s.seen(), s.move(), std::nullopt);
   s.attempt = detail::attempt_generation{77};
   s.run(reserve_move(s.seen(), s.move()));
   CHECK(s.w.counters_match_rows()); // no second slots
   CHECK(s.w.apply(first).what == fragment_outcome::conflict);
   auto old_attempt = s.move();
   old_attempt.attempt = detail::attempt_generation{3};
-  CHECK(std::get<refusal>(change_owner(s.seen(), old_attempt, s.new_authority(), std::nullopt)) == refusal::conflict);
+  CHECK(std::get<refusal>(change_owner(s.seen(), old_attempt, std::nullopt)) == refusal::conflict);
   CHECK(std::get<refusal>(release_move(s.seen(), s.kind, "x", s.relocation, detail::attempt_generation{3}))
         == refusal::conflict);
   for (const bool fence_first : {true, false}) {
     scene race{object_kind::user_spot};
     race.enter(prepared);
     const auto fence = preserve(race.seen(), race.owned());
-    const auto take = change_owner(race.seen(), race.move(), race.new_authority(), std::nullopt);
+    const auto take = change_owner(race.seen(), race.move(), std::nullopt);
     CHECK(race.w.apply(fence_first ? fence : take).what == fragment_outcome::applied);
     CHECK(race.w.apply(fence_first ? take : fence).what == fragment_outcome::conflict);
     CHECK((row_in(race.seen())->owner == race.source.owner) == fence_first);

@@ -95,7 +95,7 @@ public:
   int stalls = 0;
   transition_batcher batcher{posting, [this] { ++stalls; }};
   counting_random random{1};
-  std::uint64_t next_generation = 1;
+  std::uint64_t next_lease = 1;
 
   location_store& store() { return *stores.location(); }
 
@@ -103,7 +103,7 @@ public:
   test_node add_node(const std::string& rid, std::uint32_t actor_limit = 0, std::uint32_t spot_limit = 0,
                      std::uint32_t type_limit = 0) {
     test_node node;
-    node.owner = {random.next_id(), detail::lease_generation{next_generation++}};
+    node.owner = {random.next_id(), detail::lease_generation{next_lease++}};
     auto& d = node.descriptor;
     d.node = {"m", rid, detail::lifecycle_generation{random.next() | 1}};
     d.owner = node.owner;
@@ -148,8 +148,6 @@ public:
     r.id = id;
     r.stable_type = "type";
     r.reservation = random.next_id();
-    r.generation = detail::object_generation{next_generation++};
-    r.authority = detail::authority_generation{next_generation++};
     r.target_owner = target.owner;
     r.target = target.stamp;
     r.limits = limits_of(target.descriptor, slots_of(kind, "type"));

@@ -1,0 +1,55 @@
+#include "zlink/objects/row_recovery.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+
+namespace zlink::detail {
+
+void row_recovery::note_own_row(const std::string& id, const placement::row_record& row) {
+  const auto suspect = suspects_.find(id);
+  if (host_.objects.find(id) || host_.ending()) {
+    if (suspect != suspects_.end())
+      suspects_.erase(suspect);
+    return;
+  }
+  if (suspect == suspects_.end() || suspect->second != row.generation) {
+    if (suspects_.size() >= most_suspects)
+      suspects_.clear(); // most of them are gone; the others are met again
+    suspects_.insert_or_assign(id, row.generation);
+    return;
+  }
+  suspects_.erase(suspect);
+  start_coroutine(settle(id, row.generation), [](result<void>) {});
+}
+
+task<void> row_recovery::settle(std::string id, object_generation generation) {
+  auto reading = host_.repository->read_spot(id);
+  auto outcome = co_await std::move(reading);
+  const auto* seen = placement::seen_in(outcome);
+  const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
+  if (row == nullptr || !host_.ownership->held() || row->generation != generation || row->owner != host_.token() || host_.objects.find(id))
+    co_return;
+  const bool goes_on = row->kind == placement::object_kind::instance_spot && row->root && !row->closing && !row->payload_lost;
+  if (goes_on) {
+    auto resuming = host_.activations.resume(id, *seen);
+    co_await std::move(resuming);
+  } else {
+    auto ending = end_row(id, *seen);
+    co_await std::move(ending);
+  }
+}
+
+task<void> row_recovery::end_row(std::string id, placement::observed_object seen) {
+  const auto& row = *placement::row_in(seen);
+  auto* node = host_.find_node(row.node.mesh_name);
+  if (node == nullptr)
+    co_return;
+  auto decided = row.state == placement::allocation_state::reserved
+                   ? placement::abort(seen, {id, row.pending->reservation, row.owner, node->stamp(), std::nullopt})
+                   : placement::remove(seen, {row.kind, id, row.owner});
+  if (auto* step = std::get_if<placement::fragment>(&decided)) {
+    auto applying = host_.repository->apply(std::move(*step));
+    co_await std::move(applying); // whatever came of it: the next pass sees what is left
+  }
+}
+
+} // namespace zlink::detail

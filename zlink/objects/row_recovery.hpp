@@ -1,0 +1,37 @@
+// Rows of this host that nothing here belongs to any more: a store's answer got lost and whoever waited for it has given up.
+// They are brought to an end, or their activation goes on (S-116, S-156, C-98, C-104).
+#pragma once
+
+#include "zlink/identity.hpp"
+#include "zlink/placement/records.hpp"
+#include "zlink/task.hpp"
+
+#include <string>
+#include <unordered_map>
+
+namespace zlink::detail {
+
+class host_runtime;
+
+/// Every member is called inside the infrastructure unit.
+class row_recovery {
+public:
+  explicit row_recovery(host_runtime& host) noexcept : host_(host) {}
+  row_recovery(const row_recovery&) = delete;
+  row_recovery& operator=(const row_recovery&) = delete;
+
+  /// A pass over the store met a row of this host's token and lifecycle. One that was without an object in the pass before,
+  /// too, is settled: between the two lies more time than any creation takes from its reservation to its object.
+  void note_own_row(const std::string& id, const placement::row_record& row);
+
+private:
+  task<void> settle(std::string id, object_generation generation);
+  task<void> end_row(std::string id, placement::observed_object seen);
+
+  static constexpr std::size_t most_suspects = 4096;
+
+  host_runtime& host_;
+  std::unordered_map<std::string, object_generation> suspects_;
+};
+
+} // namespace zlink::detail

@@ -6,7 +6,7 @@ namespace stores_test {
 
 using namespace creation_test;
 
-TEST_CASE("S-40 S-41 S-42 at the lease's deadline no handler starts any more, queued work included") {
+TEST_CASE("S-40 S-41 S-42 S-150 at the lease's deadline no handler starts any more, queued work included") {
   stage on;
   mesh net{2};
   net.start(serve(on));
@@ -33,7 +33,7 @@ TEST_CASE("S-40 S-41 S-42 at the lease's deadline no handler starts any more, qu
   CHECK(on.count("factory r") == 0);
 }
 
-TEST_CASE("S-45 a short outage of the store loses nothing") {
+TEST_CASE("S-45 S-150 a short outage of the store loses nothing") {
   stage on;
   mesh net{2};
   net.start(serve(on));

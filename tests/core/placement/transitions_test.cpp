@@ -158,8 +158,7 @@ TEST_CASE(
   CHECK(std::get<refusal>(reserve(s.seen(), request)) == refusal::impossible);
 }
 
-TEST_CASE(
-  "S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store's clock") {
+TEST_CASE("S-76 C-72 C-74 the terminal is written with the transition or not at all, and expires by the store") {
   for (const bool commits : {true, false}) {
     scene s{object_kind::user_spot};
     s.enter(reserved);

@@ -90,7 +90,12 @@ void execution_object::drain() noexcept {
   while (in_order != nullptr) {
     auto* r = static_cast<record*>(in_order);
     in_order = r->next;
-    (r->kind == record_kind::lifecycle ? lifecycle_ : application_).push_back(r);
+    if (r->kind == record_kind::lifecycle)
+      lifecycle_.push_back(r);
+    else if (r->kind == record_kind::resume && !open_)
+      lifecycle_.push_continuation(r); // of a lifecycle callback, which messages that wait for the opening do not hold up
+    else
+      application_.push_back(r);
   }
 }
 
@@ -113,10 +118,18 @@ bool execution_object::quiet_besides_this_step() noexcept {
   return application_.empty() && only_this && outstanding == 0 && busy_parts_.load(std::memory_order_acquire) == 0;
 }
 
-void execution_object::refuse_waiting(const error& why) noexcept {
+void execution_object::refuse_waiting(const error& why, bool continuations) noexcept {
   drain();
+  record_fifo kept;
   while (!application_.empty()) {
     auto* r = application_.pop_front();
+    if (r->kind == record_kind::resume) {
+      if (continuations)
+        free_record(r);
+      else
+        kept.push_back(r);
+      continue;
+    }
     if (r->charged != 0)
       whole_->application_word_.release(1, r->charged);
     r->charged = 0;
@@ -126,6 +139,9 @@ void execution_object::refuse_waiting(const error& why) noexcept {
     r->body.emplace<error>(why);
     send_reply(r);
   }
+  application_ = kept;
+  while (continuations && !lifecycle_.empty() && lifecycle_.front()->kind == record_kind::resume)
+    free_record(lifecycle_.pop_front());
 }
 
 } // namespace zlink::detail

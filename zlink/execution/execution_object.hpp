@@ -98,8 +98,9 @@ public:
   bool quiet() const noexcept;
   /// As `quiet`, asked inside a lifecycle step, which does not count.
   bool quiet_besides_this_step() noexcept;
-  /// Ends what waits in the application lane without running it.
-  void refuse_waiting(const error& why) noexcept;
+  /// Ends what waits in the application lane without running it. What continues something that has begun stays, so that
+  /// runs and callbacks come to their ends; with `continuations`, because the instance is about to be destroyed, it goes too.
+  void refuse_waiting(const error& why, bool continuations = false) noexcept;
 
   std::uint32_t outstanding = 0;         ///< operations started in turns of this object and not ended
   handler_run* active_runs = nullptr;    ///< suspended or running coroutine handlers

@@ -248,7 +248,8 @@ bool gate::run_ready(std::size_t& budget) noexcept {
   auto& object = *ready_first_;
   object.drain();
   const bool application = object.claim_ != nullptr ? object.claim_due_ : object.open_ && !object.application_.empty();
-  const bool lifecycle = !object.lifecycle_.empty() && !object.lifecycle_busy_;
+  const bool lifecycle = !object.lifecycle_.empty()
+                         && (!object.lifecycle_busy_ || object.lifecycle_.front()->kind == record_kind::resume);
   switch (object.chooser_.pick(application, lifecycle)) {
     case lane_chooser::choice::none: leave_ready(object); return true;
     case lane_chooser::choice::application:
@@ -365,6 +366,10 @@ void gate::resume_yielded(handler_run& run) noexcept {
 }
 
 void gate::run_step(execution_object& object, record* r) noexcept {
+  if (r->kind == record_kind::resume) { // of the step that is suspended, or a callback of one
+    run_continuation(object, r);
+    return;
+  }
   auto step = std::move(*r->body.get<std::unique_ptr<lifecycle_step>>());
   object.lifecycle_word_.release(1, r->charged);
   free_record(r);

@@ -109,6 +109,18 @@ public:
     (first_ == nullptr ? first_ : last_->next) = r;
     last_ = r;
   }
+  const record* front() const noexcept { return static_cast<const record*>(first_); }
+  /// Behind the continuations at the head.
+  void push_continuation(record* r) noexcept {
+    inbox_node* before = nullptr;
+    for (auto* n = first_; n != nullptr && static_cast<record*>(n)->kind == record_kind::resume; n = n->next)
+      before = n;
+    auto& place = before == nullptr ? first_ : before->next;
+    r->next = place;
+    place = r;
+    if (r->next == nullptr)
+      last_ = r;
+  }
   record* pop_front() noexcept {
     auto* r = static_cast<record*>(first_);
     first_ = r->next;

@@ -310,8 +310,8 @@ void activation::discard(spot_object& object, error why) {
   object.submit_step(std::make_unique<turn_step>([this, why = std::move(why)](execution_object& target) {
     auto& spot = static_cast<spot_object&>(target);
     host_.objects.erase(spot); // before anybody learns of the failure, and calls again
-    spot.refuse_waiting(why);
     spot.home().fail_operations(spot, why);
+    spot.refuse_waiting(why, true);
     spot.dispose();
   }));
 }

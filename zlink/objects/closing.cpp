@@ -254,8 +254,8 @@ task<void> closing::finish(std::shared_ptr<state> closing) {
   auto disposing = run_turn<bool>(object, *host_.infra, [](execution_object& target) {
     auto& spot = static_cast<spot_object&>(target);
     const error why{error_kind::unavailable, "the spot has closed"};
-    spot.refuse_waiting(why); // nothing by now, but for late events of its CAF face
     spot.home().fail_operations(spot, why);
+    spot.refuse_waiting(why, true); // by now late events of its CAF face, and callbacks of what on_closing did not await
     spot.watch_quiet(false);
     spot.dispose();
     return true;

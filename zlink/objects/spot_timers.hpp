@@ -1,6 +1,7 @@
 // The timers of one Spot: registrations by name, armed in the host's wheel, ticking through the Spot's application lane.
 #pragma once
 
+#include "zlink/execution/execution_object.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/tick_schedule.hpp"
 #include "zlink/objects/handler_table.hpp"

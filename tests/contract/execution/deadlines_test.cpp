@@ -244,6 +244,31 @@ TEST_CASE("X-152 a late reply is dropped: it completes no other call and is no p
   CHECK(net.run(std::move(asked)).value == 1);
 }
 
+TEST_CASE("X-153 a reply to a closed activation does not reach the next one") {
+  stage scene;
+  scene.acts["ask"] = [&scene](player& p) -> zlink::task<int> {
+    p.spot().outbound().request_to_spot("d", ask{"knock"}).instance_spot("door").submit<answer>().then(
+      [&scene](zlink::result<answer> outcome) { scene.note(outcome.has_value() ? "answered" : "failed"); });
+    co_await p.close();
+    co_return 0;
+  };
+  scene.acts["ask again"] = hold_at("other");
+  mesh net{1};
+  net.start(serve(scene));
+  net.run(ask_spot(net.host(0), "x", "ask"));
+  net.advance(40s); // past the closing deadline: the pending request is failed
+  CHECK(scene.count("failed") == 1);
+  auto again = ask_spot(net.host(0), "x", "ask again");
+  net.run_until_idle();
+  CHECK(scene.made == 3); // with the Entry Spot
+  scene.open("d");
+  net.run_until_idle();
+  CHECK_FALSE(again.ready());
+  CHECK_FALSE(scene.has("answered"));
+  scene.open("other");
+  CHECK(net.run(std::move(again)).value == 1);
+}
+
 TEST_CASE("X-154 completions run in a step of their own, and one that throws stops no other") {
   stage scene;
   mesh net{1};

@@ -74,6 +74,63 @@ TEST_CASE("X-5 lifecycle steps need no room in the application lane") {
   CHECK_FALSE(scene.has("finds no room"));
 }
 
+TEST_CASE("X-42 lifecycle callbacks submit and yield, and are complete when their tasks are") {
+  for (const std::string type : {"wide", "room"})
+    for (const bool yields : {false, true}) {
+      CAPTURE(type);
+      CAPTURE(yields);
+      stage scene;
+      const auto wait_at = [yields](player& p, std::string door) -> zlink::task<void> {
+        auto call = knock(p, std::move(door));
+        auto asked = yields ? call.yield<answer>() : call.submit<answer>();
+        co_await std::move(asked);
+      };
+      scene.on_initialize = [&](player& p) -> zlink::task<void> {
+        if (p.id() != "x")
+          co_return;
+        co_await wait_at(p, "initialize");
+        scene.note("initialized");
+      };
+      scene.on_closing = [&](player& p, const zlink::spot_closing_context&) -> zlink::task<void> {
+        if (p.id() != "x")
+          co_return;
+        co_await wait_at(p, "closing");
+        scene.note("closed");
+      };
+      mesh net{1};
+      net.start(serve(scene));
+      const auto spots = net.host(0).spots();
+      std::optional<zlink::task<answer>> woken;
+      std::optional<zlink::task<zlink::spot_create_result>> created;
+      if (type == "wide")
+        woken.emplace(ask_spot(net.host(0), "x", "first"));
+      else
+        created.emplace(spots.get_or_create("x", type).submit());
+      net.run_until_idle();
+      REQUIRE(scene.knocked("initialize"));
+      const bool complete = woken ? woken->ready() : created->ready();
+      CHECK_FALSE(complete);
+      CHECK_FALSE(scene.has("first"));
+      scene.open("initialize");
+      if (woken)
+        net.run(std::move(*woken));
+      else
+        net.run(std::move(*created));
+      CHECK(scene.has("initialized"));
+      scene.acts["close"] = [](player& p) -> zlink::task<int> {
+        co_await p.close();
+        co_return 0;
+      };
+      net.run(ask_spot(net.host(0), "x", "close", ""));
+      net.run_until([&] { return scene.knocked("closing"); });
+      net.run_until_idle();
+      CHECK(net.host(0).runtime().objects.find("x")); // it is not complete
+      scene.open("closing");
+      net.run_until([&] { return !net.host(0).runtime().objects.find("x"); });
+      CHECK(scene.has("closed"));
+    }
+}
+
 TEST_CASE("X-89 X-91 closes race floods: no record reaches a former incarnation, none runs twice, each caller is told") {
   std::size_t incarnations = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

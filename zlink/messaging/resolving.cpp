@@ -11,6 +11,10 @@ namespace {
 /// Between two looks at an id whose messages have to wait for somebody else.
 constexpr std::chrono::milliseconds look_again_after{5};
 
+/// To a message of another node whose Spot is elsewhere. It is not passed on: what its sender sends next may go the
+/// straight way, and would overtake it (M-82, C-100).
+error not_here(const std::string& id) { return {error_kind::unavailable, "spot \"" + id + "\" is not here"}; }
+
 } // namespace
 
 // -- the line -------------------------------------------------------------------------------------------------------------
@@ -202,8 +206,9 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
     message.fail(*conflict(spot_kind::entry, {}, message.intent(), message.id()));
     return;
   }
-  if (message.arrived() != nullptr && message.intent() == nullptr) { // it was sent here, and here it is not (M-82)
-    refuse_arrived(std::move(message), local_verdict::absent, std::nullopt);
+  if (message.arrived() != nullptr) {
+    auto why = not_here(message.id());
+    refuse_arrived(std::move(message), local_verdict::absent, std::move(why));
     return;
   }
   auto link = link_to(route.mesh_name, route.node_rid);
@@ -224,6 +229,11 @@ void outbound::place_creating(const resolution& found, submission message, std::
   auto* node = host_.find_node(route.mesh_name);
   if (node != nullptr && node->rid() == route.node_rid) {
     place_here(std::move(message), kept);
+    return;
+  }
+  if (message.arrived() != nullptr) {
+    auto why = not_here(message.id());
+    refuse_arrived(std::move(message), local_verdict::absent, std::move(why));
     return;
   }
   auto link = link_to(route.mesh_name, route.node_rid);

@@ -11,14 +11,6 @@ namespace progress_test {
 using namespace zlink::test;
 using zlink::error_kind;
 using zlink::testing::mesh;
-using zlink::testing::mesh_options;
-
-mesh_options with_lanes(std::uint32_t records, std::size_t hosts = 1) {
-  mesh_options options;
-  options.hosts = hosts;
-  options.adjust = [records](std::size_t, zlink::host_options& o) { o.application_lane_records = records; };
-  return options;
-}
 
 TEST_CASE("X-109 timeouts, replies, new peers and a shutdown go on although no turn of a host ends") {
   stage scene;

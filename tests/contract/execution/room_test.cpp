@@ -11,14 +11,6 @@ using zlink::error_kind;
 using zlink::testing::mesh;
 using zlink::testing::mesh_options;
 
-/// A mesh whose lanes take so many records.
-mesh_options with_lanes(std::uint32_t records, std::size_t hosts = 1) {
-  mesh_options options;
-  options.hosts = hosts;
-  options.adjust = [records](std::size_t, zlink::host_options& o) { o.application_lane_records = records; };
-  return options;
-}
-
 auto object_at(mesh& net, std::size_t host, const std::string& id) { return net.host(host).runtime().objects.find(id); }
 
 /// A step of the layer, as leaves, joins and closes are.

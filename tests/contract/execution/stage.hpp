@@ -286,4 +286,12 @@ inline std::function<task<int>(player&)> yield_at(std::string door) {
   };
 }
 
+/// A mesh whose application lanes take so many records.
+inline testing::mesh_options with_lanes(std::uint32_t records, std::size_t hosts = 1) {
+  testing::mesh_options options;
+  options.hosts = hosts;
+  options.adjust = [records](std::size_t, host_options& o) { o.application_lane_records = records; };
+  return options;
+}
+
 } // namespace zlink::test

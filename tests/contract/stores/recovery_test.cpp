@@ -8,6 +8,23 @@ using namespace creation_test;
 using zlink::placement::allocation_state;
 using zlink::placement::slot_bucket;
 
+/// The first message of "a": its activation (`reserved`) or its handler waits at `end`.
+auto hang_at_first(stage& on, mesh& net, barrier& end, bool reserved) {
+  net.start(serve(on));
+  on.hold(reserved ? "initialize" : "handle", end);
+  auto call = rouse(net.host(0), "a", "first", 5min);
+  net.run_until([&] { return end.waiting() == 1; });
+  net.run_until_idle();
+  return call;
+}
+
+/// What the test took out of the table and left hanging ends.
+void let_go(mesh& net, zlink::detail::spot_object& object, barrier& end) {
+  net.host(0).runtime().activations.discard(object, zlink::error{error_kind::unavailable, "the test is over"});
+  end.open();
+  net.run_until_idle();
+}
+
 TEST_CASE("C-98 S-116 S-156 an activation whose reservation comes through late is resumed, with the row's generation") {
   stage on;
   mesh net{1};
@@ -41,12 +58,8 @@ TEST_CASE("C-98 C-97 S-116 a row with a stored first message and no Spot behind 
     CAPTURE(reserved);
     stage on;
     mesh net{1};
-    net.start(serve(on));
     barrier end;
-    on.hold(reserved ? "initialize" : "handle", end);
-    auto call = rouse(net.host(0), "a", "first", 5min);
-    net.run_until([&] { return end.waiting() == 1; });
-    net.run_until_idle();
+    auto call = hang_at_first(on, net, end, reserved);
     const auto interrupted = row_of(net, "a");
     REQUIRE(interrupted);
     REQUIRE((interrupted->state == allocation_state::reserved) == reserved);
@@ -65,9 +78,7 @@ TEST_CASE("C-98 C-97 S-116 a row with a stored first message and no Spot behind 
     CHECK_FALSE(row->root); // its handler has ended
     CHECK(net.run(ask(net.host(0), "a", "2")).generation == row->generation.value);
     CHECK(spots_on(net, 0) == slot_bucket{1, 0});
-    runtime.activations.discard(*object, zlink::error{error_kind::unavailable, "the test is over"});
-    end.open();
-    net.run_until_idle();
+    let_go(net, *object, end);
   }
 }
 
@@ -76,12 +87,8 @@ TEST_CASE("S-129 S-124 without its stored first message an interrupted activatio
     CAPTURE(reserved);
     stage on;
     mesh net{1};
-    net.start(serve(on));
     barrier end;
-    on.hold(reserved ? "initialize" : "handle", end);
-    auto call = rouse(net.host(0), "a", "first", 5min);
-    net.run_until([&] { return end.waiting() == 1; });
-    net.run_until_idle();
+    auto call = hang_at_first(on, net, end, reserved);
     auto& runtime = net.host(0).runtime();
     const auto object = runtime.objects.find("a");
     const auto before = row_of(net, "a");
@@ -99,9 +106,7 @@ TEST_CASE("S-129 S-124 without its stored first message an interrupted activatio
       CHECK(row->owner == before->owner);
       CHECK(row->generation == before->generation);
     }
-    runtime.activations.discard(*object, zlink::error{error_kind::unavailable, "the test is over"});
-    end.open();
-    net.run_until_idle();
+    let_go(net, *object, end);
   }
 }
 

@@ -172,9 +172,28 @@ private:
   using common_spot_context::common_spot_context;
 };
 
+/// "Now would be a good time to move": made by `spot_context::relocation_ready()`, begun by its only member (C-138).
+class spot_relocation_ready_call {
+public:
+  /// Registers the end of this turn as a boundary at which the Spot may move; `on_relocation_ready_completed` tells how
+  /// it passed. Nothing else may be started in this turn afterwards. Throws `operation_failed(invalid_operation)`, and
+  /// nothing is registered, outside of a turn of the Spot, a second time in one turn, and unless the factory was
+  /// registered with `application_signaled()` (X-61, L-42).
+  void defer();
+
+  explicit spot_relocation_ready_call(detail::counted_ptr<detail::spot_object> object) noexcept;
+  spot_relocation_ready_call(spot_relocation_ready_call&&) noexcept;
+  spot_relocation_ready_call& operator=(spot_relocation_ready_call&&) noexcept;
+  ~spot_relocation_ready_call();
+
+private:
+  detail::counted_ptr<detail::spot_object> object_;
+};
+
 class spot_context : public common_spot_context {
 public:
   spot_handler_registry handlers() const noexcept { return spot_handler_registry{*object_}; }
+  spot_relocation_ready_call relocation_ready() const noexcept;
   task<bool> close(std::stop_token cancel = {}) const;
 
 private:

@@ -11,9 +11,11 @@
 #include "zlink/packet.hpp"
 #include "zlink/queries.hpp"
 #include "zlink/task.hpp"
+#include "zlink/trace.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +63,16 @@ struct host_status {
   std::size_t operations = 0;   ///< calls under way from outside of turns
 };
 
+/// What listens (C-17).
+enum class listener_kind : std::uint8_t { mesh = 0, stream = 1 };
+const char* to_string(listener_kind kind) noexcept;
+struct listener_status {
+  listener_kind kind = listener_kind::mesh;
+  std::string name;                                ///< as configured: the mesh name
+  std::string endpoint;                            ///< as peers are told, with the port that was bound
+  std::chrono::system_clock::time_point observed{};
+};
+
 struct spot_actor_options {
   /// Stable type to activate if the id is missing; empty: existing Spots only.
   std::string instance_spot = {};
@@ -92,6 +104,8 @@ struct host_options {
   dispatch_log on_dispatch_error = nullptr;
   std::string bind_host = "127.0.0.1";
   std::string advertise_host = {};
+  /// Told what becomes of Spots here (O-91), on the host's infrastructure thread: it must be quick. What it throws is lost.
+  std::function<void(const trace_record&)> on_trace = nullptr;
 
   // Injected by tests (D-20); null: the system's.
   std::shared_ptr<const zlink::clock> time = nullptr;
@@ -124,6 +138,8 @@ public:
   host& use_relocation_store(std::shared_ptr<relocation_store> store);
   /// Runs without stores; then no node may have an object role (C-20).
   host& without_stores();
+  /// Keeps no payloads: only for hosts whose factories are of User Spots that never move (C-32).
+  host& without_relocation_store();
   /// Adds an encoding (M-37).
   host& add_codec(std::shared_ptr<const codec> added);
 
@@ -145,6 +161,8 @@ public:
   caf::actor spot_actor(std::string spot_id, spot_actor_options options = {});
 
   host_status status() const;
+  /// What listens under that name; throws `operation_failed(not_configured)` if nothing does, or not yet (C-17).
+  listener_status listener(listener_kind kind, const std::string& name) const;
   caf::actor_system& system() const noexcept;
 
   // -- for the layer ---------------------------------------------------------------------------------------------------

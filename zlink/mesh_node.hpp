@@ -108,6 +108,9 @@ public:
     return *this;
   }
 
+  spot_factory_builder(const spot_factory_builder&) = delete;
+  spot_factory_builder& operator=(const spot_factory_builder&) = delete;
+
   // -- for the layer ---------------------------------------------------------------------------------------------------
   spot_factory_builder(detail::spot_factory& target, TContext (detail::spot_object::*context)())
     : settings_(target), context_(context) {
@@ -132,6 +135,7 @@ public:
     return add_entry_spot<TEntrySpot>([](entry_spot_context made) { return std::make_unique<TEntrySpot>(std::move(made)); });
   }
   template <detail::entry_spot_class TEntrySpot, class F>
+    requires std::is_invocable_v<F&, entry_spot_context>
   object_server_builder& add_entry_spot(F make) {
     auto factory = std::make_unique<detail::spot_factory>();
     factory->kind = spot_kind::entry;
@@ -166,14 +170,10 @@ private:
     factory->kind = kind;
     factory->type = std::move(type);
     factory->instance_type = typeid(TSpot);
-    spot_factory_builder<TSpot, TContext> settings{*factory, context};
-    try {
-      configure(settings);
-    } catch (...) {
-      settings.end();
-      throw;
-    }
-    settings.end();
+    auto settings = std::make_shared<spot_factory_builder<TSpot, TContext>>(*factory, context);
+    factory->builder = settings; // one that is kept and used too late says so
+    configure(*settings);
+    settings->end();
     add(std::move(factory));
     return *this;
   }

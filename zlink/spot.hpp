@@ -25,6 +25,15 @@ struct spot_closing_context {
   std::chrono::system_clock::time_point deadline{}; ///< UTC; the stop token is requested when it has passed
 };
 
+/// How a signalled boundary passed (C-144).
+enum class spot_relocation_ready_outcome : std::uint8_t { continued = 0, relocated = 1 };
+const char* to_string(spot_relocation_ready_outcome outcome) noexcept;
+
+/// What `on_relocation_ready_completed` is told.
+struct spot_relocation_ready_completion {
+  spot_relocation_ready_outcome outcome = spot_relocation_ready_outcome::continued;
+};
+
 namespace detail {
 
 /// Members that all Spot kinds have.
@@ -58,6 +67,9 @@ class user_spot_application : public spot_application {
 public:
   /// Whether the Spot may be created, and an optional reply (C-80). Not called for an existing Spot or after a move.
   virtual task<spot_create_response> on_create(const message& request);
+  /// The boundary that `relocation_ready().defer()` registered has passed; what waits runs when this has ended. May be
+  /// called again for the same boundary after a crash, so it does only what may be done twice.
+  virtual task<void> on_relocation_ready_completed(const spot_relocation_ready_completion& completion);
 };
 
 } // namespace detail

@@ -20,4 +20,5 @@
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"
 #include "zlink/timer.hpp"
+#include "zlink/trace.hpp"
 #include "zlink/worker.hpp"

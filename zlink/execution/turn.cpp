@@ -18,11 +18,24 @@ turn* current_turn() noexcept { return active_turn; }
 handler_run* current_run() noexcept { return active_turn == nullptr ? nullptr : active_turn->run; }
 bool in_runtime_context() noexcept { return runtime_context; }
 
+bool readiness_signaled() noexcept {
+  for (const auto* t = active_turn; t != nullptr; t = t->outer)
+    if (t->readiness_signaled)
+      return true;
+  return false;
+}
+
+void note_readiness_signaled() noexcept {
+  active_turn->readiness_signaled = true;
+  if (active_turn->run != nullptr)
+    active_turn->run->readiness_signaled = true;
+}
+
 runtime_context_guard::runtime_context_guard() noexcept : before_(std::exchange(runtime_context, true)) {}
 runtime_context_guard::~runtime_context_guard() { runtime_context = before_; }
 
 turn_scope::turn_scope(gate& home, execution_object& object, handler_run* run) noexcept
-  : turn_{&home, &object, run, active_turn} {
+  : turn_{&home, &object, run, active_turn, run != nullptr && run->readiness_signaled} {
   active_turn = &turn_;
 }
 
@@ -62,6 +75,8 @@ void handler_run::start_step(std::unique_ptr<lifecycle_step> step) {
 void handler_run::suspend(operation_base* what) noexcept {
   waiting_for_ = what;
   now = detached_ || what->use == turn_use::yield ? state::yielded : state::holding;
+  if (now == state::yielded)
+    readiness_signaled = false; // that turn is over
 }
 
 void handler_run::forget(operation_base* what) noexcept {

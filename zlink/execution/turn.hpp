@@ -26,10 +26,15 @@ struct turn {
   execution_object* object = nullptr;
   handler_run* run = nullptr; ///< null for a handler that is no coroutine
   turn* outer = nullptr;
+  bool readiness_signaled = false; ///< `relocation_ready().defer()` was called: nothing else may start (X-62)
 };
 
 /// The turn on this thread, or null.
 turn* current_turn() noexcept;
+/// The turn on this thread, or one around it, has signalled readiness to move.
+bool readiness_signaled() noexcept;
+/// From here to its end the turn on this thread starts nothing else.
+void note_readiness_signaled() noexcept;
 
 /// Makes a turn current while alive.
 class turn_scope {
@@ -75,6 +80,7 @@ public:
   record* request() const noexcept { return record_; }
   const message_context& context() const noexcept { return context_; }
   bool detached() const noexcept { return detached_; }
+  bool is_step() const noexcept { return step_ != nullptr; }
 
   /// Runs the handler's coroutine to its first suspension or its end, inside the current turn. At its end `record`'s body
   /// is the reply, or the error of what it threw.
@@ -98,6 +104,7 @@ public:
   void leave_object() noexcept;
 
   state now = state::running;
+  bool readiness_signaled = false;   ///< in the turn under way, which a `submit` does not end
   handler_run* next = nullptr;       ///< in the gate's list of runs to resume
   handler_run* next_active = nullptr; ///< in the object's list of active runs
   handler_run* prev_active = nullptr;

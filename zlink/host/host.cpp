@@ -37,6 +37,12 @@ const char* to_string(shutdown_reason reason) noexcept {
   return "unknown";
 }
 
+const char* to_string(listener_kind kind) noexcept { return kind == listener_kind::mesh ? "mesh" : "stream"; }
+
+const char* to_string(trace_category category) noexcept {
+  return category == trace_category::spot_instance ? "spot-instance" : "actor-relocation";
+}
+
 namespace {
 
 std::unique_ptr<caf::actor_system_config> make_config() {
@@ -88,7 +94,7 @@ host& host::use_location_store(std::shared_ptr<location_store> store) {
 
 host& host::use_relocation_store(std::shared_ptr<relocation_store> store) {
   runtime_->require_configuring("stores");
-  if (runtime_->relocation || runtime_->stores_off)
+  if (runtime_->relocation || runtime_->stores_off || runtime_->relocation_off)
     throw configuration_error{"the Relocation Store was chosen before; there is one"};
   runtime_->relocation = std::move(store);
   return *this;
@@ -103,6 +109,14 @@ host& host::without_stores() {
   if (runtime_->location || runtime_->relocation)
     throw configuration_error{"a store was chosen before without_stores()"};
   runtime_->stores_off = true;
+  return *this;
+}
+
+host& host::without_relocation_store() {
+  runtime_->require_configuring("stores");
+  if (runtime_->relocation || runtime_->stores_off)
+    throw configuration_error{"a Relocation Store was chosen, or all stores switched off, before without_relocation_store()"};
+  runtime_->relocation_off = true;
   return *this;
 }
 
@@ -149,6 +163,7 @@ spot_manager host::spots() const noexcept { return spot_manager{*runtime_}; }
 node_client host::nodes() const noexcept { return node_client{*runtime_}; }
 operator_queries host::queries() const noexcept { return operator_queries{*runtime_}; }
 host_status host::status() const { return runtime_->status(); }
+listener_status host::listener(listener_kind kind, const std::string& name) const { return runtime_->listener(kind, name); }
 caf::actor_system& host::system() const noexcept { return runtime_->system; }
 
 caf::actor host::spot_actor(std::string spot_id, spot_actor_options options) {

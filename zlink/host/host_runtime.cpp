@@ -5,6 +5,8 @@
 #include "zlink/execution/system_executor.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 
+#include <algorithm>
+
 #include <caf/actor_system_config.hpp>
 
 namespace zlink::detail {
@@ -118,6 +120,9 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
   }
   if (stores_off && objects)
     mistakes.push_back("object roles need a Location Store; leave out without_stores()");
+  if (relocation_off)
+    for (const auto& node : nodes)
+      node->runtime().collect_payload_users(mistakes);
   const placement::lease_settings lease{options.lease_renew_interval, options.lease_ttl, options.lease_renew_timeout,
                                         options.lease_fencing_margin};
   if (auto mistake = placement::find_mistake(lease))
@@ -126,6 +131,14 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     mistakes.push_back("shutdown_deadline must be positive");
   if (options.discovery_polling_interval.count() <= 0)
     mistakes.push_back("discovery_polling_interval must be positive");
+  if (options.store_failure_grace.count() < 0)
+    mistakes.push_back("store_failure_grace must not be negative");
+  if (options.route_cache_max_age.count() < 0)
+    mistakes.push_back("route_cache_max_age must not be negative; 0 turns the cache off");
+  if (options.message_follow_duration.count() < 0)
+    mistakes.push_back("message_follow_duration must not be negative; 0 turns following off");
+  if (options.max_jobs > 2'147'483'647)
+    mistakes.push_back("max_jobs is beyond 2147483647; 0 computes it");
   if (options.owner_time_slice.count() <= 0)
     mistakes.push_back("owner_time_slice must be positive");
   if (options.application_lane_records > admission_word::most_records)
@@ -150,6 +163,8 @@ std::optional<error> host_runtime::refuse_call(bool needs_objects) {
     case host_state::error: return error{error_kind::unavailable, "the host has failed"};
     default: break;
   }
+  if (readiness_signaled())
+    return readiness_error();
   if (needs_objects && !has_objects_)
     return error{error_kind::not_configured, "no mesh of this host has an object role; call object_client() or object_server()"};
   return std::nullopt;
@@ -179,6 +194,34 @@ std::chrono::milliseconds host_runtime::default_send_timeout() {
     if (auto* node = find_node(t->object->mesh_name()))
       return node->settings.send_timeout;
   return nodes.size() == 1 ? nodes.front()->runtime().settings.send_timeout : defaults::send_timeout;
+}
+
+listener_status host_runtime::listener(listener_kind kind, const std::string& name) const {
+  const auto fail = [&](const char* why) {
+    throw operation_failed{error{error_kind::not_configured, std::string{to_string(kind)} + " listener \"" + name + "\": " + why}};
+  };
+  const auto node = std::ranges::find_if(nodes, [&](const auto& one) { return one->name() == name; });
+  if (kind != listener_kind::mesh || node == nodes.end())
+    fail("none of that name is registered");
+  listener_status found{kind, name, (*node)->runtime().listening_at(), time->wall_now()};
+  if (found.endpoint.empty())
+    fail("it is not bound yet");
+  return found;
+}
+
+void host_runtime::trace(const spot_object& object, std::string_view event, std::string_view reason) noexcept {
+  if (!options.on_trace)
+    return;
+  trace_record told;
+  told.event = event;
+  told.kind = object.factory().kind;
+  told.mesh_name = object.home_node().mesh_name;
+  told.node_rid = object.home_node().node_rid;
+  told.spot_id = object.id();
+  told.spot_type = object.factory().type;
+  told.object_generation = object.generation().value;
+  told.reason = reason;
+  run_application_callback([&] { options.on_trace(told); });
 }
 
 placement::owner_token host_runtime::token() const noexcept {

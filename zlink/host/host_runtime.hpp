@@ -75,6 +75,9 @@ public:
   /// At run time: published inside the call (O-133).
   void change_weight(node_runtime& node, std::uint32_t weight);
   host_status status() const;
+  listener_status listener(listener_kind kind, const std::string& name) const;
+  /// Tells the host's `on_trace`, if there is one. Inside the unit.
+  void trace(const spot_object& object, std::string_view event, std::string_view reason = {}) noexcept;
 
   // -- parts, in order of construction -----------------------------------------------------------------------------------
   caf::actor_system& system;
@@ -101,6 +104,7 @@ public:
   std::shared_ptr<location_store> location;
   std::shared_ptr<relocation_store> relocation;
   bool stores_off = false;
+  bool relocation_off = false;
   std::unique_ptr<placement::repository> repository;
   std::unique_ptr<placement::ownership> ownership;
   std::unique_ptr<placement::sweep> sweep;

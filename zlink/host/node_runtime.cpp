@@ -118,6 +118,14 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     mistakes.push_back(name + std::to_string(settings.factories.size()) + " types are registered, 1024 at most are possible");
 }
 
+void node_runtime::collect_payload_users(std::vector<std::string>& mistakes) const {
+  for (const auto& factory : settings.factories)
+    if (factory->kind == spot_kind::instance || factory->policy == relocation_policy::recreate
+        || factory->policy == relocation_policy::preserve_state)
+      mistakes.push_back("mesh \"" + mesh_name() + "\": spot type \"" + factory->type
+                         + "\" needs a Relocation Store; leave out without_relocation_store()");
+}
+
 void node_runtime::fix_identity(random_source& random) {
   const std::string prefix = settings.rid_prefix.value_or(std::string{default_rid_prefix});
   const auto rid_bits = random.next_id();

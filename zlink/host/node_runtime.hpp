@@ -60,6 +60,8 @@ public:
   void require_configuring(const char* what) const;
   /// Everything wrong with this node's settings (C-34).
   void collect_mistakes(std::vector<std::string>& mistakes) const;
+  /// The factories that cannot be without a Relocation Store (C-32).
+  void collect_payload_users(std::vector<std::string>& mistakes) const;
   /// Fixes RID, lifecycle and Entry Spot id, and what its objects share.
   void fix_identity(random_source& random);
   /// The descriptor as it is to be published in this state.

@@ -38,11 +38,11 @@ void host_runtime::note_deadline(std::optional<steady_time> until) {
 }
 
 void host_runtime::make_stores() {
-  if (!location || !relocation) {
+  if (!location || (!relocation && !relocation_off)) {
     embedded_store own{time};
     if (!location)
       location = own.location();
-    if (!relocation)
+    if (!relocation && !relocation_off)
       relocation = own.relocation();
   }
   repository = std::make_unique<placement::repository>(*infra, location, relocation);

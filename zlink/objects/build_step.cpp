@@ -44,6 +44,24 @@ private:
   counted_ptr<operation<result<spot_create_response>>> ended_;
 };
 
+class readiness_step final : public lifecycle_step {
+public:
+  explicit readiness_step(bool open_again) noexcept : open_again_(open_again) {}
+  task<void> run(execution_object& object) override { return tell(static_cast<spot_object&>(object)); }
+  void ended(execution_object& object, std::exception_ptr) noexcept override {
+    if (open_again_)
+      object.set_open(true);
+  }
+
+private:
+  task<void> tell(spot_object& spot) {
+    const spot_relocation_ready_completion completion;
+    co_await static_cast<user_spot_application*>(spot.application())->on_relocation_ready_completed(completion);
+  }
+
+  bool open_again_;
+};
+
 class closing_step final : public lifecycle_step {
 public:
   closing_step(spot_closing_context context, std::stop_token cleanup, counted_ptr<operation<bool>> ended)
@@ -76,6 +94,10 @@ task<result<spot_create_response>> run_build_step(spot_object& object, infrastru
   ended->dispatcher = unit.unit();
   object.submit_step(std::make_unique<build_step>(std::move(request), ended));
   return task<result<spot_create_response>>{std::move(ended)};
+}
+
+std::unique_ptr<lifecycle_step> make_readiness_step(bool open_again) {
+  return std::make_unique<readiness_step>(open_again);
 }
 
 task<bool> run_closing_step(spot_object& object, infrastructure& unit, spot_closing_context context,

@@ -27,6 +27,8 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
     return detail::make_ready_task(result<bool>{cancelled});
   if (object.fenced())
     return detail::make_ready_task(result<bool>{false});
+  if (detail::readiness_signaled())
+    return detail::make_ready_task(result<bool>{detail::readiness_error()});
   auto& host = *object.home_node().host;
   const auto* t = detail::current_turn();
   auto* asking = t != nullptr && &t->object->whole() == &object ? t->object : nullptr;
@@ -39,6 +41,15 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
 
 task<bool> instance_spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
 task<bool> spot_context::close(std::stop_token cancel) const { return close_own(*object_, std::move(cancel)); }
+
+spot_relocation_ready_call::spot_relocation_ready_call(detail::counted_ptr<detail::spot_object> object) noexcept
+  : object_(std::move(object)) {}
+spot_relocation_ready_call::spot_relocation_ready_call(spot_relocation_ready_call&&) noexcept = default;
+spot_relocation_ready_call& spot_relocation_ready_call::operator=(spot_relocation_ready_call&&) noexcept = default;
+spot_relocation_ready_call::~spot_relocation_ready_call() = default;
+void spot_relocation_ready_call::defer() { object_->signal_readiness(); }
+
+spot_relocation_ready_call spot_context::relocation_ready() const noexcept { return spot_relocation_ready_call{object_}; }
 
 spot_outbound::spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept : object_(std::move(object)) {}
 spot_outbound::spot_outbound(const spot_outbound&) = default;
@@ -71,6 +82,14 @@ const char* to_string(spot_close_reason reason) noexcept {
   return "unknown";
 }
 
+const char* to_string(spot_relocation_ready_outcome outcome) noexcept {
+  switch (outcome) {
+    case spot_relocation_ready_outcome::continued: return "continued";
+    case spot_relocation_ready_outcome::relocated: return "relocated";
+  }
+  return "unknown";
+}
+
 namespace detail {
 
 task<void> spot_application::on_closing(const spot_closing_context&, std::stop_token) { return task<void>::done(); }
@@ -80,11 +99,17 @@ task<spot_create_response> user_spot_application::on_create(const message&) {
   return make_ready_task(result<spot_create_response>{spot_create_response{}});
 }
 
+task<void> user_spot_application::on_relocation_ready_completed(const spot_relocation_ready_completion&) {
+  return task<void>::done();
+}
+
 void start_ask(spot_object& object, const caf::actor& whom, caf::message question, std::chrono::nanoseconds timeout,
                counted_ptr<operation_base> ended) {
   const auto checked = check_timeout(timeout);
   if (object.fenced())
     ended->fail({error_kind::unavailable, "the spot has closed"});
+  else if (readiness_signaled())
+    ended->fail(readiness_error());
   else
     start_ask(static_cast<execution_object&>(object), whom, std::move(question), checked, std::move(ended));
 }
@@ -104,6 +129,8 @@ task<timer> start_timer(spot_object& object, std::string name, std::chrono::nano
   const auto* t = current_turn();
   if (t == nullptr || &t->object->whole() != &object)
     return make_ready_task(result<timer>{error{error_kind::invalid_operation, "timers are added inside a turn of their spot"}});
+  if (readiness_signaled())
+    return make_ready_task(result<timer>{readiness_error()});
   return make_ready_task(result<timer>{object.timers().add(std::move(name), whole, options, invoke)});
 }
 

@@ -26,6 +26,7 @@ struct spot_factory {
   relocation_policy policy = relocation_policy::none;
   bool application_signaled = false;
   std::shared_ptr<const void> adapter; ///< set with `preserve_state`
+  std::shared_ptr<void> builder;       ///< what the registration callback was given, dead by now (C-26)
   std::uint32_t limit = 0; ///< of this type on this node, 0: none
   /// Builds the instance around a context made from the object. Called from many turns at once.
   mutable unique_function<std::unique_ptr<spot_application>(spot_object& object)> make;

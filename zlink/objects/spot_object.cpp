@@ -2,6 +2,7 @@
 
 #include "zlink/caf/behavior_call.hpp"
 #include "zlink/caf/face.hpp"
+#include "zlink/objects/build_step.hpp"
 #include "zlink/objects/spot_timers.hpp"
 
 #include <cassert>
@@ -150,6 +151,44 @@ void spot_object::on_handler_ended(record& r) noexcept {
     static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
   if (std::exchange(first_record_pending_, false))
     observer_.first_record_ended(*this);
+  pass_pending_boundary();
+}
+
+error readiness_error() {
+  return {error_kind::invalid_operation, "this turn has called relocation_ready().defer(); it starts nothing else"};
+}
+
+void spot_object::signal_readiness() {
+  const auto refuse = [](const char* why) { throw operation_failed{error{error_kind::invalid_operation, why}}; };
+  const auto* t = current_turn();
+  if (t == nullptr || t->object != this)
+    refuse("relocation_ready().defer() belongs inside a turn of its spot");
+  if (!factory_->application_signaled || factory_->mode != execution_mode::spot_wide)
+    refuse("relocation_ready().defer() needs a SpotWide spot type registered with application_signaled()");
+  if (readiness_signaled())
+    throw operation_failed{readiness_error()};
+  if (fenced())
+    throw operation_failed{error{error_kind::unavailable, "the spot has closed"}};
+  note_readiness_signaled();
+  if (t->run != nullptr && t->run->is_step()) {
+    pass_boundary(); // behind this step
+    return;
+  }
+  boundary_pending_ = true;
+  home().post([held = counted_ptr<spot_object>::share(this)] { held->pass_pending_boundary(); }); // no record ends a callback
+}
+
+void spot_object::pass_pending_boundary() {
+  if (boundary_pending_ && active_runs == nullptr)
+    pass_boundary();
+}
+
+/// Messages and ticks wait until the application knows (L-46).
+void spot_object::pass_boundary() {
+  boundary_pending_ = false;
+  const bool was_open = open();
+  set_open(false);
+  submit_step(make_readiness_step(was_open));
 }
 
 instance_spot_context spot_object::make_instance_context() {

@@ -82,6 +82,9 @@ public:
   void note_work(steady_time now) noexcept {
     last_work_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   }
+  /// The Spot may move when this turn has ended; throws where that may not be said. Nothing to move: the boundary
+  /// completes as `continued` as soon as no handler is under way.
+  void signal_readiness();
   /// The next handler that ends is that of the record that woke the Spot.
   void watch_first_record() noexcept { first_record_pending_ = true; }
 
@@ -100,6 +103,8 @@ private:
   ~spot_object() override;
   class serving_scope;
   dispatched dispatch_message(record* r);
+  void pass_pending_boundary();
+  void pass_boundary();
 
   const object_home& home_;
   spot_observer& observer_;
@@ -117,6 +122,10 @@ private:
   std::atomic<std::int64_t> last_work_{0};
   std::atomic<bool> fenced_{false};
   bool first_record_pending_ = false;
+  bool boundary_pending_ = false; ///< signalled, and not passed yet
 };
+
+/// Why a turn that has signalled readiness starts nothing else.
+error readiness_error();
 
 } // namespace zlink::detail

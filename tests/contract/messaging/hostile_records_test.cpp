@@ -23,7 +23,7 @@ error_kind kind_of(const std::optional<error>& end) {
   return end->kind();
 }
 
-TEST_CASE("M-137 M-142 a body that cannot be decoded: protocol_error for a request, a counted drop for a send, no run") {
+TEST_CASE("M-137 M-142 O-41 a body that cannot be decoded: protocol_error for a request, a counted drop for a send, no run") {
   evidence log;
   mesh net{2};
   start_probes(net, log);

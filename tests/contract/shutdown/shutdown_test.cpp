@@ -81,6 +81,63 @@ TEST_CASE("L-241 L-244 L-245 accepted work ends first, longer than a lease, whil
   CHECK(on.trace.back() == "closing a host_shutdown");
 }
 
+TEST_CASE("O-127 L-241 the order of an end: refuse, publish, accepted work, callbacks, rows, descriptor, lease") {
+  stage on;
+  barrier end;
+  mesh net{2};
+  net.start([&on](zlink::host& host, std::size_t index) {
+    if (index == 0)
+      serve_with_hall(on)(host);
+    else
+      host.add_mesh("m").object_client();
+  });
+  net.run(open_room(net.host(1), "u"));
+  net.run(rouse(net.host(1), "i", "1"));
+  net.run_until_idle();
+  const auto rid = net.host(0).mesh("m").rid();
+  const auto entry = net.host(0).mesh("m").entry_spot_id();
+  const auto owner = row_of(net, "u")->owner.owner;
+  on.trace.clear();
+  std::vector<std::string> steps;
+  on.at = [&](const std::string& step, const std::string&) {
+    if (step == "handle" || step == "closing")
+      steps.push_back(step);
+  };
+  net.faults(0).set_rule([&](const store_call& call) {
+    if (call.what != store_operation::write)
+      return store_fault::none;
+    const auto names = [&](const std::string& key) { return call.touches(key); };
+    const auto* first = call.batch->mutations.empty() ? nullptr : &call.batch->mutations.front();
+    if (first == nullptr)
+      return store_fault::none;
+    if (names(zlink::placement::spot_key("u")) || names(zlink::placement::spot_key("i")))
+      steps.push_back("row");
+    else if (first->key == zlink::placement::lease_key(owner) && !first->put)
+      steps.push_back("lease");
+    else if (names(zlink::placement::descriptor_key("m", rid)) && !names(zlink::placement::spot_key(entry)))
+      steps.push_back("publish");
+    else if (names(zlink::placement::spot_key(entry)))
+      steps.push_back("descriptor");
+    return store_fault::none;
+  });
+  on.hold("handle", end);
+  auto running = ask(net.host(1), "u", "1", 60s);
+  auto queued = ask(net.host(1), "u", "2", 60s);
+  net.run_until([&] { return end.waiting() == 1; });
+  net.run_until_idle();
+  auto ending = net.host(0).shutdown();
+  net.advance(5s);
+  CHECK(steps == std::vector<std::string>{"handle", "publish", "closing", "closing", "row"}); // hall and i had nothing to do
+  CHECK(failure(net, ask(net.host(1), "u", "x")) == error_kind::shutting_down);
+  end.open();
+  net.run(std::move(ending));
+  CHECK(net.run(std::move(running)).word == "1");
+  CHECK(net.run(std::move(queued)).word == "2");
+  CHECK(steps
+        == std::vector<std::string>{"handle", "publish", "closing", "closing", "row", "handle", "closing", "row", "descriptor", "lease"});
+  CHECK(on.alive == 0);
+}
+
 TEST_CASE("L-243 a callback that throws and a deadline that passes each have their result") {
   {
     stage on;

@@ -96,11 +96,12 @@ private:
   // The line of an id that is being resolved (resolving.cpp).
   /// False: nobody resolves this id, and the message is still the caller's.
   bool queue_behind(submission& message);
+  template <class Put>
+  void put_in_line(const std::string& id, Put put);
   void begin_resolving(submission message);
   void look_up(const std::string& id);
   task<void> resolve_all(std::string id);
   std::deque<submission> take_waiting(const std::string& id);
-  void put_back(const std::string& id, std::deque<submission> kept);
   /// True if nobody came meanwhile.
   bool end_resolving(const std::string& id);
   task<void> place_resolved(const std::string& id, const resolution& found, std::deque<submission> waiting,

@@ -67,6 +67,10 @@ std::variant<node_runtime*, error> outbound::node_of(const submission& message) 
 
 void outbound::begin_here(const std::string& id, const resolution& found, node_runtime& node, const std::string& type,
                           submission message, std::deque<submission>& kept) {
+  if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
+    message.fail({error_kind::shutting_down, "the host is shutting down"});
+    return;
+  }
   const auto* factory = node.find_factory(spot_kind::instance, type);
   auto* r = message.take();
   {
@@ -134,12 +138,19 @@ result<outbound::chosen_target> outbound::choose_among(const placement::director
   }
   placement::placement_wish wish{node.mesh_name(), placement::object_kind::instance_spot, target.type,
                                  placement::slots_of(placement::object_kind::instance_spot, target.type), {}};
-  auto choice = placement::choose_node(all, wish, *host_.random);
-  if (const auto* none = std::get_if<placement::no_candidate>(&choice))
-    return error{none->kind(), "instance spot type \"" + target.type + "\": " + placement::to_string(none->cause)};
-  const auto* chosen = std::get<const placement::descriptor_record*>(choice);
-  target.descriptor = snapshot.find(chosen->node.node_rid)->descriptor;
-  return target;
+  for (;;) {
+    auto choice = placement::choose_node(all, wish, *host_.random);
+    if (const auto* none = std::get_if<placement::no_candidate>(&choice)) {
+      if (target.descriptor)
+        return target; // none of them is linked: the caller hears that
+      return error{none->kind(), "instance spot type \"" + target.type + "\": " + placement::to_string(none->cause)};
+    }
+    const auto& chosen = std::get<const placement::descriptor_record*>(choice)->node;
+    target.descriptor = snapshot.find(chosen.node_rid)->descriptor;
+    if (chosen.node_rid == node.rid() || link_to(chosen.mesh_name, chosen.node_rid))
+      return target;
+    wish.excluded.push_back(chosen); // a link that is lost, or not there yet, is no reason to fail while there are others
+  }
 }
 
 } // namespace zlink::detail

@@ -15,6 +15,14 @@ constexpr std::chrono::milliseconds look_again_after{5};
 /// straight way, and would overtake it (M-82, C-100).
 error not_here(const std::string& id) { return {error_kind::unavailable, "spot \"" + id + "\" is not here"}; }
 
+/// Puts them before what is in line.
+template <class Messages>
+auto in_front(Messages& messages) {
+  return [&messages](std::deque<submission>& line) {
+    line.insert(line.begin(), std::make_move_iterator(messages.begin()), std::make_move_iterator(messages.end()));
+  };
+}
+
 } // namespace
 
 // -- the line -------------------------------------------------------------------------------------------------------------
@@ -39,13 +47,14 @@ bool outbound::queue_behind(submission& message) {
   return true;
 }
 
-void outbound::begin_resolving(submission message) {
-  const std::string id = message.id();
+/// `put` adds to the line of that id. The first in line has the id looked up.
+template <class Put>
+void outbound::put_in_line(const std::string& id, Put put) {
   {
     auto& part = shard_of(id);
     std::lock_guard guard{part.mutex};
     auto [place, first] = part.waiting.try_emplace(id);
-    place->second.push_back(std::move(message));
+    put(place->second);
     if (!first)
       return;
     resolving_.fetch_add(1, std::memory_order_acq_rel);
@@ -53,18 +62,13 @@ void outbound::begin_resolving(submission message) {
   look_up(id);
 }
 
+void outbound::begin_resolving(submission message) {
+  const std::string id = message.id();
+  put_in_line(id, [&message](auto& line) { line.push_back(std::move(message)); });
+}
+
 void outbound::hand_over(const std::string& id, std::vector<submission> messages) {
-  {
-    auto& part = shard_of(id);
-    std::lock_guard guard{part.mutex};
-    auto [place, first] = part.waiting.try_emplace(id);
-    auto& line = place->second;
-    line.insert(line.begin(), std::make_move_iterator(messages.begin()), std::make_move_iterator(messages.end()));
-    if (!first)
-      return;
-    resolving_.fetch_add(1, std::memory_order_acq_rel);
-  }
-  look_up(id);
+  put_in_line(id, in_front(messages));
 }
 
 void outbound::look_up(const std::string& id) {
@@ -75,13 +79,6 @@ std::deque<submission> outbound::take_waiting(const std::string& id) {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
   return std::exchange(part.waiting[id], {});
-}
-
-void outbound::put_back(const std::string& id, std::deque<submission> kept) {
-  auto& part = shard_of(id);
-  std::lock_guard guard{part.mutex};
-  auto& line = part.waiting[id];
-  line.insert(line.begin(), std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
 }
 
 bool outbound::end_resolving(const std::string& id) {
@@ -103,7 +100,7 @@ task<void> outbound::resolve_all(std::string id) {
     auto placing = place_resolved(id, found, take_waiting(id), kept);
     co_await std::move(placing);
     if (!kept.empty()) {
-      put_back(id, std::move(kept));
+      put_in_line(id, in_front(kept)); // which nobody else looks up meanwhile
       host_.infra->post_after(look_again_after, [this, id] { look_up(id); });
       co_return;
     }

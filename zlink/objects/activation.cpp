@@ -4,6 +4,7 @@
 #include "zlink/objects/activation_attempt.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/first_message.hpp"
+#include "zlink/objects/row_change.hpp"
 #include "zlink/placement/digest.hpp"
 #include "zlink/placement/pause.hpp"
 
@@ -12,6 +13,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::hours root_retention{24}; // S-125
+constexpr std::chrono::seconds abort_patience{5}; // whose end somebody waits for
 
 error store_failed(const std::string& what) {
   return {error_kind::internal_failure, what + ": the store did not carry it out"};
@@ -51,23 +53,54 @@ counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_
 
 bool activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
                        std::optional<placement::observed_object> seen) {
+  // All that is needed of the record is taken from it here: in the lane it may end before its activation does.
+  beginning begun;
+  begun.seen = std::move(seen);
+  if (first->kind == record_kind::request)
+    begun.first_until = first->deadline;
+  try {
+    begun.envelope = stored_form(*first, id, factory);
+  } catch (const std::invalid_argument& what) {
+    refuse(first, {error_kind::protocol_error, what.what()});
+    return true;
+  }
   auto object = make_object(node, factory, id);
   if (!host_.objects.insert(object, first))
     return false;
-  host_.infra->post([this, object, &node, first, seen = std::move(seen)]() mutable {
-    start_coroutine(run(std::move(object), &node, first, std::move(seen)), [](result<void>) {});
+  host_.infra->post([this, object, &node, begun = std::move(begun)]() mutable {
+    start_coroutine(run(std::move(object), &node, std::move(begun)), [](result<void>) {});
   });
   return true;
 }
 
-task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, record* first,
-                           std::optional<placement::observed_object> seen) {
-  const auto limit = std::chrono::milliseconds{node->settings.request_timeout};
-  const auto first_until = first->kind == record_kind::request ? first->deadline : steady_time::max();
-  attempt a{std::move(object),        *node, first, host_.time->now() + limit, {}, {},
-            host_.random->next_id(), false, false, first_until};
-  if (seen) {
-    a.seen = std::move(*seen);
+std::string activation::stored_form(record& first, const std::string& id, const spot_factory& factory) const {
+  body_encoder encoder{first.body, host_.codecs, &host_.system};
+  first_message root;
+  encoder.encode(root.data);
+  root.spot_id = id;
+  root.stable_type = factory.type;
+  const auto operation = host_.random->next_id();
+  root.operation_high = operation.high;
+  root.operation_low = operation.low;
+  root.request = first.kind == record_kind::request;
+  root.packet_name = encoder.packet_name();
+  root.content_type = encoder.content_type();
+  if (first.extra) {
+    const auto metadata = first.extra->metadata.encoded();
+    root.metadata.assign(metadata.begin(), metadata.end());
+  }
+  const auto envelope = encode(root);
+  return {reinterpret_cast<const char*>(envelope.data()), envelope.size()};
+}
+
+task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, beginning begun) {
+  attempt a{std::move(object), *node};
+  a.due = host_.time->now() + node->settings.request_timeout;
+  a.first_until = begun.first_until;
+  a.reservation = host_.random->next_id();
+  host_.trace(*a.object, "activating");
+  if (begun.seen) {
+    a.seen = std::move(*begun.seen);
   } else {
     auto reading = host_.repository->read_spot(a.object->id());
     auto outcome = co_await std::move(reading);
@@ -78,7 +111,7 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
     }
     a.seen = *found;
   }
-  auto preparing = prepare(a);
+  auto preparing = prepare(a, std::move(begun.envelope));
   auto failed = co_await std::move(preparing);
   auto finishing = finish(a, std::move(failed));
   co_await std::move(finishing);
@@ -92,19 +125,20 @@ task<void> activation::finish(attempt& a, std::optional<error> failed) {
     open(*a.object);
     co_return;
   }
+  bool gone = true;
   if (a.reserved) {
     auto aborting = abort(a);
-    co_await std::move(aborting);
+    gone = co_await std::move(aborting);
   }
-  if (a.root_stored)
+  if (a.root_stored && gone) // else it is gone on with later (C-98)
     host_.repository->forget_payload(a.root);
   discard(*a.object, std::move(*failed));
 }
 
-task<std::optional<error>> activation::prepare(attempt& a) {
+task<std::optional<error>> activation::prepare(attempt& a, std::string envelope) {
   if (a.seen.record) // somebody else's: the loser creates nothing and forwards nothing (C-100)
     co_return error{error_kind::unavailable, "another activation of \"" + a.object->id() + "\" came first"};
-  auto preserving = preserve_first(a);
+  auto preserving = preserve_first(a, std::move(envelope));
   if (auto failed = co_await std::move(preserving))
     co_return failed;
   auto reserving = reserve(a);
@@ -128,36 +162,14 @@ task<std::optional<error>> activation::become_ready(attempt& a) {
   co_return co_await std::move(committing);
 }
 
-task<std::optional<error>> activation::preserve_first(attempt& a) {
-  bytes envelope;
-  try {
-    body_encoder encoder{a.first->body, host_.codecs, &host_.system};
-    first_message root;
-    encoder.encode(root.data);
-    root.spot_id = a.object->id();
-    root.stable_type = a.object->factory().type;
-    const auto operation = host_.random->next_id();
-    root.operation_high = operation.high;
-    root.operation_low = operation.low;
-    root.request = a.first->kind == record_kind::request;
-    root.packet_name = encoder.packet_name();
-    root.content_type = encoder.content_type();
-    if (a.first->extra) {
-      const auto metadata = a.first->extra->metadata.encoded();
-      root.metadata.assign(metadata.begin(), metadata.end());
-    }
-    envelope = encode(root);
-  } catch (const std::invalid_argument& what) {
-    co_return error{error_kind::protocol_error, what.what()};
-  }
-  std::string blob(reinterpret_cast<const char*>(envelope.data()), envelope.size());
+task<std::optional<error>> activation::preserve_first(attempt& a, std::string envelope) {
   a.root.reference = reference_of(host_.random->next_id());
-  a.root.digest = placement::sha256(blob);
-  a.root.size = blob.size();
+  a.root.digest = placement::sha256(envelope);
+  a.root.size = envelope.size();
   // A store that does not answer is asked again for half of the time: the rest is left to say so (S-127, S-130).
   const auto now = host_.time->now();
   const auto until = now + (std::min(a.due, a.first_until) - now) / 2;
-  auto storing = host_.repository->store_payload(a.root, std::move(blob), root_retention, until);
+  auto storing = host_.repository->store_payload(a.root, std::move(envelope), root_retention, until);
   a.root_stored = co_await std::move(storing);
   if (!a.root_stored)
     co_return store_failed("preserving the first message");
@@ -216,67 +228,59 @@ task<std::optional<error>> activation::reserve(attempt& a) {
 }
 
 task<std::optional<error>> activation::commit(attempt& a) {
-  for (;;) {
-    placement::reservation_end end;
-    end.id = a.object->id();
-    end.reservation = a.reservation;
-    end.target_owner = host_.token();
-    end.target = a.node.stamp();
-    if (!host_.ownership->held()) // the local deadline ends before the lease does at the store (S-40)
-      co_return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
-    auto decided = placement::commit(a.seen, end, std::nullopt);
-    auto* step = std::get_if<placement::fragment>(&decided);
-    if (step == nullptr)
-      co_return error{error_kind::unavailable, "the reservation was lost"};
-    auto applying = host_.repository->apply(std::move(*step));
-    auto applied = co_await std::move(applying);
-    if (applied.what == placement::fragment_outcome::applied) {
+  row_change change;
+  change.id = a.object->id();
+  change.seen = std::move(a.seen);
+  change.judge = [this, &a](const placement::observed_object& seen) {
+    const auto* row = placement::row_in(seen);
+    if (row != nullptr && row->generation == a.object->generation() && row->state == placement::allocation_state::active)
+      return row_judgement{row_end::settled}; // an earlier attempt got through late
+    return judged(placement::commit(seen, end_of(a), std::nullopt)); // with the node's revision of now (C-39)
+  };
+  change.give_up = [this, &a](bool) { return !host_.ownership->held() || !may_retry(a.due); };
+  auto changing = change_row(host_, std::move(change));
+  auto outcome = co_await std::move(changing);
+  a.seen = std::move(outcome.seen);
+  switch (outcome.how) {
+    case row_end::applied: {
       auto& row = std::get<placement::row_record>(*a.seen.record);
       row.state = placement::allocation_state::active;
       row.pending.reset();
-      a.seen.version = std::move(applied.row_version);
+      a.seen.version = std::move(outcome.step.row_version);
       co_return std::nullopt;
     }
-    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
-      co_return store_failed("publishing the spot");
-    // Another revision of the node (C-39), or a failure of the store (S-157): what the row says decides.
-    auto looking = look_again(host_, a.object->id(), a.seen);
-    co_await std::move(looking);
-    const auto* row = placement::row_in(a.seen);
-    if (row != nullptr && row->generation == a.object->generation() && row->state == placement::allocation_state::active)
-      co_return std::nullopt; // an earlier attempt got through late
-    if (!may_retry(a.due))
-      co_return error{error_kind::deadline_exceeded, "the spot could not be published in time"};
+    case row_end::settled: co_return std::nullopt;
+    case row_end::refused: co_return error{error_kind::unavailable, "the reservation was lost"};
+    case row_end::failed: co_return store_failed("publishing the spot");
+    case row_end::unknown: break;
   }
+  if (!host_.ownership->held()) // the local deadline ends before the lease does at the store (S-40)
+    co_return error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"};
+  co_return error{error_kind::deadline_exceeded, "the spot could not be published in time"};
 }
 
-// Until its end is known: a row that nobody ends would occupy its id as long as this host lives (C-104, S-156).
-task<void> activation::abort(attempt& a) {
-  constexpr int attempts = 100;
-  placement::reservation_end end;
-  end.id = a.object->id();
-  end.reservation = a.reservation;
-  end.target_owner = host_.token();
-  for (int i = 0; i < attempts; ++i) {
-    if (!host_.ownership->held()) { // past the deadline nothing is changed (S-40); what stays is found again later (S-116)
-      if (host_.ending())
-        co_return;
-      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{200});
-      co_await std::move(pausing);
-      continue;
-    }
-    end.target = a.node.stamp();
-    auto decided = placement::abort(a.seen, end);
-    auto* step = std::get_if<placement::fragment>(&decided);
-    if (step == nullptr)
-      co_return;
-    auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
-      co_return;
-    auto looking = look_again(host_, a.object->id(), a.seen);
-    co_await std::move(looking);
-  }
+placement::reservation_end activation::end_of(const attempt& a) const {
+  return {a.object->id(), a.reservation, host_.token(), a.node.stamp(), std::nullopt};
+}
+
+// A row that nobody ends would occupy its id as long as this host lives (C-104, S-156). True: it is known to be gone. Else
+// a later pass over the store meets it again (S-116).
+task<bool> activation::abort(attempt& a) {
+  row_change change;
+  change.id = a.object->id();
+  change.seen = std::move(a.seen);
+  change.judge = [this, &a](const placement::observed_object& seen) {
+    const auto* row = placement::row_in(seen);
+    if (row == nullptr || row->generation != a.object->generation())
+      return row_judgement{row_end::settled};
+    return judged(placement::abort(seen, end_of(a)));
+  };
+  change.give_up = [this, until = host_.time->now() + abort_patience](bool) {
+    return host_.time->now() >= until || (host_.ending() && !host_.ownership->held());
+  };
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  co_return outcome.how == row_end::applied || outcome.how == row_end::settled;
 }
 
 task<result<spot_create_response>> activation::build(spot_object& object, node_runtime& node,
@@ -295,6 +299,7 @@ task<result<spot_create_response>> activation::build(spot_object& object, node_r
 bool activation::may_retry(steady_time due) const { return host_.time->now() < due; }
 
 void activation::open(spot_object& object) {
+  host_.trace(object, "created");
   // Admitted from now on, in the continuation of the commit: no message sent after it ends in not_found (C-88).
   object.application_word().clear(admission_word::staging_bit);
   object.submit_step(std::make_unique<turn_step>([](execution_object& target) {
@@ -304,6 +309,16 @@ void activation::open(spot_object& object) {
 }
 
 void activation::discard(spot_object& object, error why) {
+  host_.trace(object, "failed", to_string(why.kind()));
+  end_staging(object, std::move(why));
+}
+
+void activation::reject(spot_object& object) {
+  host_.trace(object, "rejected");
+  end_staging(object, {error_kind::unavailable, '"' + object.id() + "\" was not created"});
+}
+
+void activation::end_staging(spot_object& object, error why) {
   object.application_word().set(admission_word::sealed_bit);
   for (auto& message : host_.waiting->take(object))
     message.fail(why);

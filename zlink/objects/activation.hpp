@@ -22,8 +22,8 @@ public:
   activation(const activation&) = delete;
   activation& operator=(const activation&) = delete;
 
-  /// `first` becomes record 1 of a new Spot on this node. False: the id came to be here meanwhile, and `first` is still the
-  /// caller's. `seen`: what the store showed just now, if it was read. Any thread.
+  /// `first` becomes record 1 of a new Spot on this node, or is refused. False: the id came to be here meanwhile, and
+  /// `first` is still the caller's. `seen`: what the store showed just now, if it was read. Inside the unit.
   bool begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
              std::optional<placement::observed_object> seen);
 
@@ -31,6 +31,8 @@ public:
   counted_ptr<spot_object> make_object(node_runtime& node, const spot_factory& factory, std::string id);
   /// Ends a staging object that never became Ready: everything that waited gets `why`.
   void discard(spot_object& object, error why);
+  /// As `discard`, for a Spot whose `on_create` said no.
+  void reject(spot_object& object);
   /// Ready: messages run. Inside the infrastructure unit.
   void open(spot_object& object);
   /// Factory, configure, on_initialize (and on_create between them for a User Spot) inside the object's lifecycle lane,
@@ -39,8 +41,9 @@ public:
   /// Retries that a Conflict asks for are paced and end here (S-73).
   bool may_retry(steady_time due) const;
   /// A row of this host with a root that nothing here belongs to: its first activation was interrupted in this process, so
-  /// it goes on with the preserved message and the numbers that the row has (C-98). Inside the unit.
-  task<void> resume(std::string id, placement::observed_object seen);
+  /// it goes on with the preserved message and the numbers that the row has (C-98). False: that message is lost, and
+  /// nothing has happened. Inside the unit.
+  task<bool> resume(std::string id, placement::observed_object seen);
   /// This incarnation has ended; its root goes with its row. Inside the unit.
   void forget(object_generation ended) noexcept { unretired_.erase(ended.value); }
 
@@ -51,17 +54,24 @@ public:
 
 private:
   struct attempt;
+  /// What an activation takes from its first message.
+  struct beginning {
+    std::string envelope;                           ///< its stored form
+    steady_time first_until = steady_time::max();   ///< when its caller stops waiting; a send's never does
+    std::optional<placement::observed_object> seen; ///< what the store showed
+  };
   task<void> finish(attempt& a, std::optional<error> failed);
-  task<std::optional<error>> prepare(attempt& a);
+  task<std::optional<error>> prepare(attempt& a, std::string envelope);
   task<std::optional<error>> become_ready(attempt& a);
   task<record*> load_first(std::string id, placement::row_record row);
-  task<void> give_up_payload(std::string id, placement::observed_object seen);
-  task<std::optional<error>> preserve_first(attempt& a);
+  task<std::optional<error>> preserve_first(attempt& a, std::string envelope);
   task<std::optional<error>> reserve(attempt& a);
   task<std::optional<error>> commit(attempt& a);
-  task<void> abort(attempt& a);
-  task<void> run(counted_ptr<spot_object> object, node_runtime* node, record* first,
-                 std::optional<placement::observed_object> seen);
+  task<bool> abort(attempt& a);
+  placement::reservation_end end_of(const attempt& a) const;
+  void end_staging(spot_object& object, error why);
+  std::string stored_form(record& first, const std::string& id, const spot_factory& factory) const;
+  task<void> run(counted_ptr<spot_object> object, node_runtime* node, beginning begun);
   task<void> retire_root(counted_ptr<spot_object> object);
 
   host_runtime& host_;

@@ -9,14 +9,13 @@ namespace zlink::detail {
 struct activation::attempt {
   counted_ptr<spot_object> object;
   node_runtime& node;
-  record* first; ///< in the object's lane; not run before the lane opens
-  steady_time due;
-  placement::observed_object seen;
-  placement::recovery_root root;
-  unique_id reservation;
+  steady_time due{};
+  placement::observed_object seen = {};
+  placement::recovery_root root = {};
+  unique_id reservation = {};
   bool root_stored = false;
   bool reserved = false;
-  steady_time first_until{}; ///< when the first message's caller stops waiting; a send's never does
+  steady_time first_until = steady_time::max(); ///< when the first message's caller stops waiting; a send's never does
 
   /// Nobody waits any more: the factory is not started for a call that has ended (C-102, S-159).
   bool forsaken(steady_time now) const { return now >= first_until && object->application_word().records() <= 1; }

@@ -2,27 +2,54 @@
 
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/build_step.hpp"
+#include "zlink/objects/row_change.hpp"
 #include "zlink/objects/spot_timers.hpp"
-#include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
 
 /// One close, from the request to the release of the id.
 struct closing::state {
+  enum class verdict : std::uint8_t { pending, passed, failed };
+
   counted_ptr<spot_object> object;
-  spot_close_reason reason = spot_close_reason::explicit_close;
-  steady_time deadline{};
-  bool asked_by_own_turn = false; ///< that turn holds the gate, so nothing can be checked in another one (C-115)
-  bool abandoned = false; ///< without OnClosing and without touching the row (S-44)
   std::atomic<bool> over{false};
   std::stop_source cleanup;
   counted_ptr<operation<void>> quiet;
+  bool marking = false; ///< the row is being marked: until it is, nothing is refused. Inside the unit
   // Under the mutex of `closing`:
+  spot_close_reason reason = spot_close_reason::explicit_close;
+  steady_time deadline{};
+  verdict check = verdict::pending; ///< may it close? Answered in turns of the object only
+  counted_ptr<operation<bool>> checked;
+  bool again = false; ///< an eviction was refused, but somebody else wants the close
+  bool lost = false;  ///< the token that the object is bound to is dead
   bool sealed = false;
+  bool abandoned = false; ///< sealed when it was lost: without OnClosing and without touching the row (S-44)
   bool replaced = false; ///< the next incarnation is in the table: nothing is held any more
   std::vector<counted_ptr<operation<bool>>> at_seal;
   std::vector<counted_ptr<operation<bool>>> at_end;
   std::vector<submission> held;
+
+  void answer_check(bool may) {
+    if (check != verdict::pending)
+      return;
+    check = may ? verdict::passed : verdict::failed;
+    if (auto asked = std::exchange(checked, {}))
+      asked->set(result<bool>{may});
+  }
+  result<bool> sealed_answer() const {
+    if (abandoned)
+      return error{error_kind::unavailable, "this host has lost its ownership lease, and the spot with it"};
+    return true;
+  }
+  /// Joined by somebody who does not mind whether it is idle.
+  void outgrow_eviction(spot_close_reason why, steady_time until) {
+    if (reason != spot_close_reason::idle_evicted || why == spot_close_reason::idle_evicted || check == verdict::passed)
+      return;
+    reason = why;
+    deadline = until;
+    again = std::exchange(check, verdict::pending) == verdict::failed;
+  }
 };
 
 std::shared_ptr<closing::state> closing::find(spot_object& object) const {
@@ -36,6 +63,14 @@ std::size_t closing::under_way() const {
   return closing_.size();
 }
 
+std::shared_ptr<closing::state> closing::begin(counted_ptr<spot_object> object) const {
+  auto begun = std::make_shared<state>();
+  begun->object = std::move(object);
+  begun->quiet = new_counted<operation<void>>();
+  begun->quiet->dispatcher = host_.infra->unit();
+  return begun;
+}
+
 task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason reason, steady_time deadline,
                           execution_object* asking) {
   auto ended = new_counted<operation<bool>>();
@@ -44,18 +79,19 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
   std::shared_ptr<state> started;
   {
     std::lock_guard guard{mutex_};
+    const bool own_turn = asking == object.get();
     auto& place = closing_[object.get()];
     if (place == nullptr) {
-      started = place = std::make_shared<state>();
-      place->asked_by_own_turn = asking == object.get();
-      place->object = std::move(object);
+      started = place = begin(std::move(object));
       place->reason = reason;
       place->deadline = deadline;
-      place->quiet = new_counted<operation<void>>();
-      place->quiet->dispatcher = host_.infra->unit();
+    } else {
+      place->outgrow_eviction(reason, deadline);
     }
+    if (own_turn)
+      place->answer_check(true); // it holds the gate, so nothing could be checked in another turn (C-115)
     if (asking != nullptr && place->sealed)
-      ended->set(result<bool>{true});
+      ended->set(place->sealed_answer());
     else
       (asking != nullptr ? place->at_seal : place->at_end).push_back(ended);
   }
@@ -65,17 +101,21 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
 }
 
 void closing::abandon(counted_ptr<spot_object> object) {
-  auto abandoning = std::make_shared<state>();
-  abandoning->abandoned = true;
-  abandoning->quiet = new_counted<operation<void>>();
-  abandoning->quiet->dispatcher = host_.infra->unit();
-  abandoning->object = object;
+  std::shared_ptr<state> found;
+  bool started = false;
   {
     std::lock_guard guard{mutex_};
-    if (!closing_.emplace(object.get(), abandoning).second)
-      return; // it is ending already
+    auto& place = closing_[object.get()];
+    started = place == nullptr;
+    if (started)
+      place = begin(std::move(object));
+    place->lost = true;
+    found = place;
   }
-  start_coroutine(run(abandoning), [](result<void>) {});
+  if (started)
+    start_coroutine(run(std::move(found)), [](result<void>) {});
+  else if (!found->sealed)
+    enforce_deadline(std::move(found)); // what holds the gate ends, so that the rest can follow
 }
 
 void closing::quiet(spot_object& object) noexcept {
@@ -113,113 +153,148 @@ void closing::refuse_unmarked(std::vector<submission> messages) {
 }
 
 task<void> closing::run(std::shared_ptr<state> closing) {
-  if (closing->abandoned)
-    enforce_deadline(closing);
-  else
-    host_.infra->post_after(std::max(closing->deadline - host_.time->now(), steady_duration{0}),
-                            [this, waiting = std::weak_ptr<state>{closing}] {
-                              if (auto late = waiting.lock())
-                                enforce_deadline(std::move(late));
-                            });
-  auto deciding = decide(closing);
-  const bool decided = co_await std::move(deciding);
+  watch_deadline(closing);
+  auto decided = result<bool>{false};
+  bool sealed = false;
   std::vector<counted_ptr<operation<bool>>> told;
-  {
+  for (bool again = true; again;) {
+    auto deciding = decide(closing);
+    decided = co_await std::move(deciding);
+    sealed = decided && *decided;
     std::lock_guard guard{mutex_};
-    closing->sealed = decided;
+    again = !sealed && std::exchange(closing->again, false);
+    if (again)
+      continue;
+    closing->sealed = sealed;
     told = std::move(closing->at_seal);
-    if (!decided) {
+    if (!sealed) {
       told.insert(told.end(), closing->at_end.begin(), closing->at_end.end());
       closing_.erase(closing->object.get());
     }
   }
   for (auto& waiter : told)
-    waiter->set(result<bool>{decided});
-  if (!decided)
+    waiter->set(sealed ? closing->sealed_answer() : decided);
+  if (!sealed) {
+    closing->over.store(true);
     co_return;
+  }
+  if (!closing->abandoned)
+    host_.trace(*closing->object, "closing", to_string(closing->reason));
+  if (closing->abandoned || time_left(*closing).count() == 0)
+    enforce_deadline(closing);
   auto finishing = finish(closing);
   co_await std::move(finishing);
 }
 
-task<bool> closing::decide(std::shared_ptr<state> closing) {
+/// May it close, is it so known to the store? Then it is sealed.
+task<result<bool>> closing::decide(std::shared_ptr<state> closing) {
   auto& object = *closing->object;
-  const bool eviction = closing->reason == spot_close_reason::idle_evicted;
-  if (!closing->asked_by_own_turn && !closing->abandoned) {
-    auto checking = run_turn<bool>(object, *host_.infra, [this, eviction](execution_object& target) {
-      auto& spot = static_cast<spot_object&>(target);
-      return !spot.fenced() && (!eviction || is_idle(spot));
-    });
-    if (!co_await std::move(checking))
-      co_return false;
-  }
-  const bool has_row = object.factory().kind != spot_kind::entry && !closing->abandoned;
-  if (has_row && closing->reason != spot_close_reason::host_shutdown) {
-    auto marking = mark(object);
-    if (!co_await std::move(marking))
-      co_return false;
+  auto checking = check(closing);
+  if (!co_await std::move(checking) && !is_lost(*closing))
+    co_return result<bool>{false};
+  const bool has_row = object.factory().kind != spot_kind::entry;
+  if (has_row && !is_lost(*closing) && reason_of(*closing) != spot_close_reason::host_shutdown) {
+    closing->marking = true;
+    auto marking = mark(closing);
+    const auto failed = co_await std::move(marking);
+    closing->marking = false;
+    if (failed && !is_lost(*closing))
+      co_return *failed;
   }
   object.application_word().set(admission_word::sealed_bit); // nothing is admitted any more, ticks included
   std::vector<submission> unmarked;
   {
     std::lock_guard guard{mutex_};
+    closing->abandoned = closing->lost;
     unmarked = gather(*closing);
   }
   refuse_unmarked(std::move(unmarked));
-  co_return true;
+  co_return result<bool>{true};
 }
 
-bool closing::is_idle(spot_object& spot) const {
-  const auto timeout = spot.home_node().instance_idle_timeout;
-  return timeout.count() != 0 && spot.quiet_besides_this_step() && spot.timers_idle()
-         && host_.time->now() - spot.last_work() >= timeout;
-}
-
-namespace {
-
-/// Conflicts in a row before a close leaves the row to the sweep: some 10 s, in which a lost lease is noticed.
-constexpr int most_attempts = 1'000;
-
-} // namespace
-
-task<bool> closing::mark(spot_object& object) {
-  for (int i = 0; i < most_attempts; ++i) {
-    auto reading = host_.repository->read_spot(object.id());
-    auto outcome = co_await std::move(reading);
-    const auto* seen = placement::seen_in(outcome);
-    if (seen == nullptr)
-      co_return false;
-    placement::owned_object owned{kind_of(object), object.id(), host_.token()};
-    const auto* row = placement::row_in(*seen);
-    if (row == nullptr || row->generation != object.generation())
-      co_return true; // the row is gone already: the instance follows it
-    if (!host_.ownership->held())
-      co_return false; // no change past the deadline (S-40)
-    auto decided = placement::mark_closing(*seen, owned);
-    auto* step = std::get_if<placement::fragment>(&decided);
-    if (step == nullptr)
-      co_return false;
-    auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    if (applied.what != placement::fragment_outcome::conflict)
-      co_return applied.what == placement::fragment_outcome::applied;
-    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
-    co_await std::move(pausing);
+/// In a turn of its own, unless a turn that asks for the close answers before.
+task<bool> closing::check(std::shared_ptr<state> closing) {
+  auto checked = new_counted<operation<bool>>();
+  checked->dispatcher = host_.infra->unit();
+  {
+    std::lock_guard guard{mutex_};
+    if (closing->lost || closing->check == state::verdict::passed)
+      co_return true;
+    closing->checked = checked;
   }
-  co_return false;
+  closing->object->submit_step(std::make_unique<turn_step>([this, closing](execution_object& target) {
+    auto& spot = static_cast<spot_object&>(target);
+    std::lock_guard guard{mutex_};
+    closing->answer_check(!spot.fenced() && (closing->reason != spot_close_reason::idle_evicted || is_idle(spot)));
+  }));
+  co_return co_await task<bool>{std::move(checked)};
 }
 
-placement::object_kind closing::kind_of(const spot_object& object) noexcept {
-  return object.factory().kind == spot_kind::user ? placement::object_kind::user_spot
-                                                  : placement::object_kind::instance_spot;
+bool closing::is_lost(const state& closing) const {
+  std::lock_guard guard{mutex_};
+  return closing.lost;
+}
+
+placement::owned_object closing::owned(const spot_object& object) const {
+  const bool user = object.factory().kind == spot_kind::user;
+  return {user ? placement::object_kind::user_spot : placement::object_kind::instance_spot, object.id(), host_.token()};
+}
+
+/// The Closing mark; the error if there is none.
+task<std::optional<error>> closing::mark(std::shared_ptr<state> closing) {
+  auto& object = *closing->object;
+  row_change change;
+  change.id = object.id();
+  change.judge = [this, &object](const placement::observed_object& seen) {
+    const auto* row = placement::row_in(seen);
+    if (row == nullptr || row->generation != object.generation())
+      return row_judgement{row_end::settled}; // it is gone already: the instance follows it
+    if (row->closing && row->owner == host_.token())
+      return row_judgement{row_end::settled}; // an earlier attempt got through late
+    return judged(placement::mark_closing(seen, owned(object)));
+  };
+  change.give_up = [this, closing](bool) { return time_left(*closing).count() == 0 || is_lost(*closing); };
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  switch (outcome.how) {
+    case row_end::refused:
+      co_return error{error_kind::unavailable, '"' + object.id() + "\" moves, or this host does not own it any more"};
+    case row_end::failed:
+    case row_end::unknown:
+      co_return error{error_kind::unavailable, "the Location Store did not carry out the close of \"" + object.id() + '"'};
+    default: co_return std::nullopt;
+  }
+}
+
+void closing::watch_deadline(std::shared_ptr<state> closing) {
+  host_.infra->post_after(time_left(*closing), [this, waiting = std::weak_ptr<state>{closing}] {
+    auto late = waiting.lock();
+    if (late == nullptr || late->over.load())
+      return;
+    if (time_left(*late).count() > 0)
+      watch_deadline(std::move(late)); // somebody who joined has given it more time
+    else
+      enforce_deadline(std::move(late));
+  });
+}
+
+spot_close_reason closing::reason_of(const state& closing) const {
+  std::lock_guard guard{mutex_};
+  return closing.reason;
+}
+
+steady_duration closing::time_left(const state& closing) const {
+  std::lock_guard guard{mutex_};
+  return std::max(closing.deadline - host_.time->now(), steady_duration{0});
 }
 
 // At the deadline what has not started is ended, what waits is failed; a handler that holds the gate is waited for.
 void closing::enforce_deadline(std::shared_ptr<state> closing) {
-  if (closing->over.load())
+  if (closing->over.load() || closing->marking)
     return;
   closing->cleanup.request_stop();
-  const auto kind = closing->reason == spot_close_reason::host_shutdown ? error_kind::shutting_down
-                                                                        : error_kind::unavailable;
+  const auto kind = reason_of(*closing) == spot_close_reason::host_shutdown ? error_kind::shutting_down
+                                                                            : error_kind::unavailable;
   closing->object->home().post([object = closing->object, kind] {
     const error why{kind, "the spot was closed before this could end"};
     object->refuse_waiting(why);
@@ -261,6 +336,7 @@ task<void> closing::finish(std::shared_ptr<state> closing) {
     return true;
   });
   co_await std::move(disposing);
+  host_.trace(object, closing->abandoned ? "abandoned" : "closed", closing->abandoned ? "" : to_string(closing->reason));
   auto releasing = release(closing);
   co_await std::move(releasing);
 }
@@ -276,7 +352,7 @@ task<void> closing::release(std::shared_ptr<state> closing) {
     reborn = co_await std::move(renewing);
   }
   if (has_row && !reborn) {
-    auto removing = remove_row(object.id(), kind_of(object), object.generation());
+    auto removing = remove_row(object);
     co_await std::move(removing);
   }
   std::vector<counted_ptr<operation<bool>>> told;
@@ -289,7 +365,7 @@ task<void> closing::release(std::shared_ptr<state> closing) {
     closing_.erase(&object);
   }
   for (auto& waiter : told)
-    waiter->set(result<bool>{true});
+    waiter->set(closing->sealed_answer());
 }
 
 bool closing::holds_messages(const state& closing) const {
@@ -297,25 +373,38 @@ bool closing::holds_messages(const state& closing) const {
   return !closing.held.empty();
 }
 
+/// The row names the next incarnation, with these numbers; nothing: there is none.
+task<std::optional<placement::new_generations>> closing::renew_row(std::shared_ptr<state> closing) {
+  auto& old = *closing->object;
+  row_change change;
+  change.id = old.id();
+  change.judge = [this, &old](const placement::observed_object& seen) {
+    const auto* row = placement::row_in(seen);
+    if (row != nullptr && row->kind == placement::object_kind::instance_spot && row->owner == host_.token()
+        && row->state == placement::allocation_state::active && row->generation > old.generation())
+      return row_judgement{row_end::settled}; // an earlier attempt got through late
+    return judged(placement::reincarnate(seen, owned(old)));
+  };
+  change.give_up = [this, closing](bool) { return host_.ending() || time_left(*closing).count() == 0; };
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  if (outcome.how == row_end::applied)
+    co_return outcome.step.numbers;
+  if (outcome.how != row_end::settled)
+    co_return std::nullopt;
+  const auto& row = *placement::row_in(outcome.seen);
+  co_return placement::new_generations{row.generation, row.authority};
+}
+
 task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
   auto& old = *closing->object;
-  auto reading = host_.repository->read_spot(old.id());
-  auto outcome = co_await std::move(reading);
-  const auto* seen = placement::seen_in(outcome);
-  if (seen == nullptr)
-    co_return false;
-  placement::owned_object owned{placement::object_kind::instance_spot, old.id(), host_.token()};
-  auto decided = placement::reincarnate(*seen, owned);
-  auto* step = std::get_if<placement::fragment>(&decided);
-  if (step == nullptr)
-    co_return false;
-  auto applying = host_.repository->apply(std::move(*step));
-  const auto applied = co_await std::move(applying);
-  if (applied.what != placement::fragment_outcome::applied)
+  auto renewing = renew_row(closing);
+  const auto numbers = co_await std::move(renewing);
+  if (!numbers)
     co_return false;
   auto& node = *host_.find_node(old.mesh_name());
   auto fresh = host_.activations.make_object(node, old.factory(), old.id());
-  fresh->set_generations(applied.numbers.object, applied.numbers.authority);
+  fresh->set_generations(numbers->object, numbers->authority);
   {
     std::lock_guard guard{mutex_};
     for (auto& message : closing->held) {
@@ -335,54 +424,30 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
     host_.activations.open(*fresh);
     co_return true;
   }
-  auto removing = remove_row(fresh->id(), placement::object_kind::instance_spot, fresh->generation());
+  auto removing = remove_row(*fresh);
   co_await std::move(removing);
   host_.activations.discard(*fresh, built.error());
   co_return true;
 }
 
-task<void> closing::remove_row(std::string id, placement::object_kind kind, object_generation generation) {
-  for (int i = 0; i < most_attempts; ++i) {
-    auto reading = host_.repository->read_spot(id);
-    auto outcome = co_await std::move(reading);
-    const auto* seen = placement::seen_in(outcome);
-    const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
-    if (row == nullptr || row->generation != generation)
-      co_return;
-    const auto root = row->root;
-    placement::owned_object owned{kind, id, host_.token()};
-    if (!host_.ownership->held())
-      co_return; // no change past the deadline (S-40): a later pass finds the row (S-116), or its lease ends
-    auto decided = placement::remove(*seen, owned);
-    auto* step = std::get_if<placement::fragment>(&decided);
-    if (step == nullptr)
-      co_return;
-    auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    if (applied.what == placement::fragment_outcome::applied && root)
-      host_.repository->forget_payload(*root);
-    if (applied.what != placement::fragment_outcome::conflict)
-      co_return;
-    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
-    co_await std::move(pausing);
-  }
-}
-
-void closing::sweep_idle() {
-  constexpr std::size_t most = 64; // C-108
-  if (sweep_position_ >= sweep_.size()) {
-    sweep_ = host_.objects.snapshot();
-    sweep_position_ = 0;
-  }
-  const auto now = host_.time->now();
-  for (std::size_t looked_at = 0; looked_at < most && sweep_position_ < sweep_.size(); ++looked_at) {
-    auto object = std::move(sweep_[sweep_position_++]);
-    const auto timeout = object->home_node().instance_idle_timeout;
-    if (object->factory().kind == spot_kind::instance && timeout.count() != 0
-        && !object->application_word().has(admission_word::staging_bit | admission_word::sealed_bit)
-        && now - object->last_work() >= timeout)
-      close(object, spot_close_reason::idle_evicted, now + object->home_node().request_timeout, nullptr);
-  }
+// However long the store takes: a Closing row without an instance would occupy its id. Only another token, or the end of
+// the host, leaves the row to whoever comes next (S-117).
+task<void> closing::remove_row(const spot_object& object) {
+  const auto mine = owned(object);
+  row_change change;
+  change.id = object.id();
+  change.judge = [&mine, generation = object.generation()](const placement::observed_object& seen) {
+    const auto* row = placement::row_in(seen);
+    return row == nullptr || row->generation != generation ? row_judgement{row_end::settled}
+                                                           : judged(placement::remove(seen, mine));
+  };
+  change.give_up = [this, &mine](bool answered) {
+    return host_.token() != mine.owner || (!answered && host_.ending());
+  };
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  if (const auto* row = placement::row_in(outcome.seen); outcome.how == row_end::applied && row->root)
+    host_.repository->forget_payload(*row->root);
 }
 
 } // namespace zlink::detail

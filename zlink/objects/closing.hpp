@@ -2,13 +2,13 @@
 #pragma once
 
 #include "zlink/objects/spot_object.hpp"
-#include "zlink/placement/records.hpp"
+#include "zlink/placement/transitions.hpp"
 #include "zlink/task.hpp"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -34,7 +34,8 @@ public:
   bool hold(spot_object& object, submission& message);
   /// One bounded sweep for idle Instance Spots (C-108); inside the infrastructure unit.
   void sweep_idle();
-  /// The host lost the token that this object is bound to: gone without OnClosing (S-44).
+  /// The host lost the token that this object is bound to: gone without OnClosing, unless it is sealed already (S-44).
+  /// Inside the infrastructure unit.
   void abandon(counted_ptr<spot_object> object);
   /// Objects that are closing now.
   std::size_t under_way() const;
@@ -44,20 +45,27 @@ public:
 private:
   struct state;
   std::shared_ptr<state> find(spot_object& object) const;
+  std::shared_ptr<state> begin(counted_ptr<spot_object> object) const;
   std::vector<submission> gather(state& closing);
   void refuse_unmarked(std::vector<submission> messages);
   bool holds_messages(const state& closing) const;
   bool is_idle(spot_object& spot) const;
-  static placement::object_kind kind_of(const spot_object& object) noexcept;
+  bool is_lost(const state& closing) const;
+  spot_close_reason reason_of(const state& closing) const;
+  steady_duration time_left(const state& closing) const;
+  placement::owned_object owned(const spot_object& object) const;
 
   task<void> run(std::shared_ptr<state> closing);
-  task<bool> decide(std::shared_ptr<state> closing);
-  task<bool> mark(spot_object& object);
+  task<result<bool>> decide(std::shared_ptr<state> closing);
+  task<bool> check(std::shared_ptr<state> closing);
+  task<std::optional<error>> mark(std::shared_ptr<state> closing);
+  void watch_deadline(std::shared_ptr<state> closing);
   void enforce_deadline(std::shared_ptr<state> closing);
   task<void> finish(std::shared_ptr<state> closing);
   task<void> release(std::shared_ptr<state> closing);
   task<bool> reincarnate(std::shared_ptr<state> closing);
-  task<void> remove_row(std::string id, placement::object_kind kind, object_generation generation);
+  task<std::optional<placement::new_generations>> renew_row(std::shared_ptr<state> closing);
+  task<void> remove_row(const spot_object& object);
 
   host_runtime& host_;
   mutable std::mutex mutex_;

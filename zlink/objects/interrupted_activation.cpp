@@ -7,38 +7,38 @@
 
 namespace zlink::detail {
 
-task<void> activation::resume(std::string id, placement::observed_object seen) {
+task<bool> activation::resume(std::string id, placement::observed_object seen) {
   const auto row = *placement::row_in(seen);
   auto* node = host_.find_node(row.node.mesh_name);
   const auto* factory = node == nullptr ? nullptr : node->find_factory(spot_kind::instance, row.stable_type);
   if (factory == nullptr)
-    co_return;
+    co_return true;
   auto loading = as_result(load_first(id, row));
   const auto loaded = co_await std::move(loading);
   if (!loaded && loaded.error().kind() != error_kind::data_lost)
-    co_return; // the next pass asks again
+    co_return true; // the next pass asks again
   auto* first = loaded ? *loaded : nullptr;
-  if (first == nullptr) {
-    auto giving_up = give_up_payload(std::move(id), std::move(seen));
-    co_await std::move(giving_up);
-    co_return;
-  }
+  if (first == nullptr)
+    co_return false;
   auto object = make_object(*node, *factory, id);
   object->set_generations(row.generation, row.authority);
   if (!host_.objects.insert(object, first)) {
     free_record(first);
-    co_return;
+    co_return true;
   }
-  const auto limit = std::chrono::milliseconds{node->settings.request_timeout};
-  const bool reserved = row.state == placement::allocation_state::reserved;
-  attempt a{std::move(object), *node, first, host_.time->now() + limit, std::move(seen), *row.root, {}, reserved, reserved,
-            steady_time::max()};
+  attempt a{std::move(object), *node};
+  a.due = host_.time->now() + node->settings.request_timeout;
+  a.seen = std::move(seen);
+  a.root = *row.root;
+  a.root_stored = a.reserved = row.state == placement::allocation_state::reserved;
+  host_.trace(*a.object, "resumed");
   if (row.pending)
     a.reservation = row.pending->reservation;
   auto becoming = become_ready(a);
   auto failed = co_await std::move(becoming);
   auto finishing = finish(a, std::move(failed));
   co_await std::move(finishing);
+  co_return true;
 }
 
 /// The preserved message as a record that nobody waits for; null if it is none. Throws what the store has to say.
@@ -63,19 +63,6 @@ task<record*> activation::load_first(std::string id, placement::row_record row) 
       free_record(std::exchange(first, nullptr));
   }
   co_return first;
-}
-
-/// Without its first message nothing can go on: a reservation ends, of a Ready row the loss is recorded (S-129).
-task<void> activation::give_up_payload(std::string id, placement::observed_object seen) {
-  const auto& row = *placement::row_in(seen);
-  auto* node = host_.find_node(row.node.mesh_name);
-  auto decided = row.state == placement::allocation_state::reserved
-                   ? placement::abort(seen, {id, row.pending->reservation, host_.token(), node->stamp(), std::nullopt})
-                   : placement::mark_payload_lost(seen, {row.kind, id, host_.token()});
-  if (auto* step = std::get_if<placement::fragment>(&decided)) {
-    auto applying = host_.repository->apply(std::move(*step));
-    co_await std::move(applying);
-  }
 }
 
 } // namespace zlink::detail

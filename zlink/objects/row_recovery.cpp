@@ -28,28 +28,29 @@ task<void> row_recovery::settle(std::string id, object_generation generation) {
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
   if (row == nullptr || !host_.ownership->held() || row->generation != generation || row->owner != host_.token() || host_.objects.find(id))
     co_return;
-  const bool goes_on = row->kind == placement::object_kind::instance_spot && row->root && !row->closing && !row->payload_lost;
-  if (goes_on) {
+  bool payload_lost = false;
+  if (row->kind == placement::object_kind::instance_spot && row->root && !row->closing && !row->payload_lost) {
     auto resuming = host_.activations.resume(id, *seen);
-    co_await std::move(resuming);
-  } else {
-    auto ending = end_row(id, *seen);
-    co_await std::move(ending);
+    payload_lost = !co_await std::move(resuming);
+    if (!payload_lost)
+      co_return;
   }
+  auto ending = end_row(id, *seen, payload_lost);
+  co_await std::move(ending);
 }
 
-task<void> row_recovery::end_row(std::string id, placement::observed_object seen) {
+/// Without its first message nothing can go on: a reservation ends, of a Ready row the loss is recorded (S-129).
+task<void> row_recovery::end_row(std::string id, placement::observed_object seen, bool payload_lost) {
   const auto& row = *placement::row_in(seen);
   auto* node = host_.find_node(row.node.mesh_name);
   if (node == nullptr)
     co_return;
   auto decided = row.state == placement::allocation_state::reserved
                    ? placement::abort(seen, {id, row.pending->reservation, row.owner, node->stamp(), std::nullopt})
-                   : placement::remove(seen, {row.kind, id, row.owner});
-  if (auto* step = std::get_if<placement::fragment>(&decided)) {
-    auto applying = host_.repository->apply(std::move(*step));
-    co_await std::move(applying); // whatever came of it: the next pass sees what is left
-  }
+                 : payload_lost ? placement::mark_payload_lost(seen, {row.kind, id, row.owner})
+                                : placement::remove(seen, {row.kind, id, row.owner});
+  auto applying = host_.repository->apply_if(std::move(decided));
+  co_await std::move(applying); // whatever came of it: the next pass sees what is left
 }
 
 } // namespace zlink::detail

@@ -26,7 +26,7 @@ public:
 
 private:
   task<void> settle(std::string id, object_generation generation);
-  task<void> end_row(std::string id, placement::observed_object seen);
+  task<void> end_row(std::string id, placement::observed_object seen, bool payload_lost);
 
   static constexpr std::size_t most_suspects = 4096;
 

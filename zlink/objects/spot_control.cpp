@@ -68,6 +68,8 @@ task<std::optional<control_answer>> user_spots::ask(std::string mesh_name, std::
       }
     } else if (!node.links->is_known(rid)) {
       co_return answer_of({error_kind::unavailable, "the node that was asked has gone"}); // its lifecycle ended (C-76)
+    } else if (!admitted && host_.time->now() + resend_pause >= due) {
+      break; // told before the caller's own deadline says something else
     }
     auto pausing = placement::pause(*host_.infra, resend_pause);
     co_await std::move(pausing);

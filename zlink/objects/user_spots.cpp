@@ -4,6 +4,7 @@
 #include "zlink/messaging/body_codec.hpp"
 #include "zlink/messaging/call_start.hpp"
 #include "zlink/objects/build_step.hpp"
+#include "zlink/objects/row_change.hpp"
 #include "zlink/placement/digest.hpp"
 #include "zlink/placement/pause.hpp"
 
@@ -21,6 +22,8 @@ const char* to_string(spot_create_state state) noexcept {
 namespace detail {
 
 namespace {
+
+constexpr std::chrono::seconds end_patience{9}; // for the end of a reservation; then a later pass over the store ends it
 
 placement::request_content encode_request(const message& request, host_runtime& host) {
   auto body = request.to_payload();
@@ -216,11 +219,8 @@ task<void> user_spots::release_if_dead(std::string id, placement::observed_objec
     co_return;
   evidence.lease = *seen_lease;
   evidence.descriptor = *seen_descriptor;
-  auto decided = placement::release(seen, id, evidence);
-  if (auto* step = std::get_if<placement::fragment>(&decided)) {
-    auto applying = host_.repository->apply(std::move(*step));
-    co_await std::move(applying);
-  }
+  auto releasing = host_.repository->apply_if(placement::release(seen, id, evidence));
+  co_await std::move(releasing);
 }
 
 task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c, const placement::observed_object& seen) {
@@ -302,8 +302,9 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
   auto read = co_await std::move(reading);
   const auto* seen = placement::seen_in(read);
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
-  if (row == nullptr || !row->pending || row->pending->reservation != made.reservation || row->node != node.identity
-      || row->generation != made.generation)
+  const bool reserved = row != nullptr && row->pending && row->pending->reservation == made.reservation
+                        && row->node == node.identity && seen->version == made.version;
+  if (!reserved || row->generation != made.generation || row->authority != made.authority || row->stable_type != made.type)
     co_return error{error_kind::unavailable, "the reservation of \"" + made.id + "\" was lost"};
   const auto* factory = node.find_factory(spot_kind::user, row->stable_type);
   auto loading = load_request(*row);
@@ -313,6 +314,11 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
     auto aborting = finish_reservation(*seen, std::move(end), false);
     co_await std::move(aborting);
     co_return error{error_kind::internal_failure, "the stored request of \"" + made.id + "\" is not what was reserved"};
+  }
+  if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
+    auto aborting = finish_reservation(*seen, std::move(end), false);
+    co_await std::move(aborting);
+    co_return error{error_kind::shutting_down, "the node is shutting down"};
   }
   auto object = host_.activations.make_object(node, *factory, made.id);
   object->set_generations(row->generation, row->authority);
@@ -335,9 +341,11 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
   }
   const error why = built ? error{error_kind::internal_failure, "the store did not carry out the creation of \"" + made.id + '"'}
                           : built.error();
-  host_.activations.discard(*object, why);
-  if (built && !built->accepted)
+  if (built && !built->accepted) {
+    host_.activations.reject(*object);
     co_return done;
+  }
+  host_.activations.discard(*object, why);
   co_return why;
 }
 
@@ -389,38 +397,23 @@ std::optional<placement::kept_terminal> user_spots::terminal_of(const result<spo
   return kept;
 }
 
-// Until its end is known: a row that nobody ends would occupy its id as long as this host lives (C-72, S-156).
+// A row that nobody ends would occupy its id as long as this host lives (C-72, S-156).
 task<bool> user_spots::finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit) {
-  constexpr int attempts = 16; // 9 s in all
-  const auto generation = placement::row_in(seen)->generation;
-  for (int i = 0; i < attempts; ++i) {
-    if (i != 0) {
-      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{std::min(1 << i, 1'000)});
-      co_await std::move(pausing);
-      auto reading = host_.repository->read_spot(end.id);
-      auto outcome = co_await std::move(reading);
-      const auto* found = placement::seen_in(outcome);
-      if (found == nullptr)
-        continue;
-      seen = *found;
-      const auto* row = placement::row_in(seen);
-      if (row != nullptr && row->generation == generation && row->state == placement::allocation_state::active)
-        co_return commit; // an earlier attempt got through late
-    }
-    if (!host_.ownership->held())
-      continue; // past the deadline nothing is changed (S-40)
+  row_change change;
+  change.id = end.id;
+  change.judge = [this, &end, commit, generation = placement::row_in(seen)->generation](const placement::observed_object& now) {
+    const auto* row = placement::row_in(now);
+    if (row != nullptr && row->generation == generation && row->state == placement::allocation_state::active)
+      return row_judgement{row_end::settled}; // an earlier attempt got through late
     if (auto* node = host_.find_node(end.target.node.mesh_name))
       end.target = node->stamp(); // the node may have published another revision meanwhile (C-39)
-    auto decided = commit ? placement::commit(seen, end, std::nullopt) : placement::abort(seen, end);
-    auto* step = std::get_if<placement::fragment>(&decided);
-    if (step == nullptr)
-      co_return false;
-    auto applying = host_.repository->apply(std::move(*step));
-    const auto applied = co_await std::move(applying);
-    if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
-      co_return applied.what == placement::fragment_outcome::applied;
-  }
-  co_return false;
+    return judged(commit ? placement::commit(now, end, std::nullopt) : placement::abort(now, end));
+  };
+  change.give_up = [this, until = host_.time->now() + end_patience](bool) { return host_.time->now() >= until; };
+  change.seen = std::move(seen);
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  co_return outcome.how == row_end::applied || (commit && outcome.how == row_end::settled);
 }
 
 } // namespace detail

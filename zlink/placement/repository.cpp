@@ -76,6 +76,14 @@ task<fragment_result> repository::apply(fragment step) {
   });
 }
 
+task<std::optional<fragment_result>> repository::apply_if(decision decided) {
+  auto* step = std::get_if<fragment>(&decided);
+  if (step == nullptr)
+    co_return std::nullopt;
+  auto applying = apply(std::move(*step));
+  co_return co_await std::move(applying);
+}
+
 task<std::optional<new_generations>> repository::issue_generations() {
   constexpr int attempts = 64; // Conflicts with other hosts, answers that got lost
   for (int i = 0; i < attempts; ++i) {

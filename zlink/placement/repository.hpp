@@ -10,6 +10,7 @@
 #include "zlink/task.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -65,6 +66,8 @@ public:
   task<store_outcome<store_scan_result>> scan(std::string prefix, std::string cursor, std::size_t limit);
   /// A transition, together with others (D-19).
   task<fragment_result> apply(fragment step);
+  /// The same if there is a step; else nothing has happened.
+  task<std::optional<fragment_result>> apply_if(decision decided);
   /// Numbers for an incarnation that has no row (an Entry Spot's); nothing: a counter is exhausted or the store does not
   /// answer.
   task<std::optional<new_generations>> issue_generations();

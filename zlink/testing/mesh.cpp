@@ -129,6 +129,8 @@ void mesh::shut_down(std::vector<std::string>& complaints) {
   std::vector<std::pair<machine*, std::shared_ptr<task_end<shutdown_result>>>> ends;
   auto limit = std::chrono::milliseconds{std::chrono::minutes{1}};
   for (auto* one : s.everyone()) {
+    one->stores->cut = false; // what the dead had asked is answered at last: they cannot end without
+    one->faults->clear_script();
     one->faults->set_rule({});
     one->faults->release_all();
     if (!one->dead)

@@ -59,6 +59,8 @@ public:
   void once(store_operation what, std::string prefix, store_fault fault) {
     script_.push_back({what, std::move(prefix), fault});
   }
+  /// No `once` waits for its call any more.
+  void clear_script() noexcept { script_.clear(); }
   /// True if every `once` has met its call.
   bool script_done() const noexcept { return script_.empty(); }
 

@@ -1,0 +1,59 @@
+#include "zlink/objects/row_change.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/placement/pause.hpp"
+
+#include <algorithm>
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds longest_pause{1'000}; // between questions to a store that does not answer
+
+} // namespace
+
+task<row_outcome> change_row(host_runtime& host, row_change change) {
+  row_outcome outcome;
+  std::chrono::milliseconds pause{2};
+  for (;;) {
+    if (!change.seen) {
+      auto reading = host.repository->read_spot(change.id);
+      auto read = co_await std::move(reading);
+      if (const auto* found = placement::seen_in(read))
+        change.seen = *found;
+    }
+    bool answered = false;
+    if (change.seen) {
+      outcome.seen = *std::exchange(change.seen, std::nullopt);
+      auto judgement = change.judge(outcome.seen);
+      const bool may_change = host.ownership->held();
+      if (const auto* end = std::get_if<row_end>(&judgement); end != nullptr && (may_change || *end == row_end::settled)) {
+        outcome.how = *end;
+        co_return outcome;
+      }
+      if (may_change) {
+        auto applying = host.repository->apply(std::move(std::get<placement::fragment>(judgement)));
+        outcome.step = co_await std::move(applying);
+        answered = outcome.step.what == placement::fragment_outcome::conflict;
+        if (!answered && outcome.step.what != placement::fragment_outcome::not_applied) {
+          const bool applied = outcome.step.what == placement::fragment_outcome::applied;
+          outcome.how = applied ? row_end::applied : row_end::failed;
+          co_return outcome;
+        }
+      }
+    }
+    if (change.give_up(answered))
+      co_return outcome;
+    if (answered) {
+      auto pausing = placement::pause_before_retry(*host.infra, *host.random);
+      co_await std::move(pausing);
+    } else {
+      auto pausing = placement::pause(*host.infra, pause);
+      co_await std::move(pausing);
+      pause = std::min(pause * 2, longest_pause);
+    }
+  }
+}
+
+} // namespace zlink::detail

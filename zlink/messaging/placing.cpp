@@ -67,10 +67,6 @@ std::variant<node_runtime*, error> outbound::node_of(const submission& message) 
 
 void outbound::begin_here(const std::string& id, const resolution& found, node_runtime& node, const std::string& type,
                           submission message, std::deque<submission>& kept) {
-  if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
-    message.fail({error_kind::shutting_down, "the host is shutting down"});
-    return;
-  }
   const auto* factory = node.find_factory(spot_kind::instance, type);
   auto* r = message.take();
   {

@@ -98,6 +98,10 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
   a.due = host_.time->now() + node->settings.request_timeout;
   a.first_until = begun.first_until;
   a.reservation = host_.random->next_id();
+  if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
+    discard(*a.object, {error_kind::shutting_down, "the host is shutting down"});
+    co_return;
+  }
   host_.trace(*a.object, "activating");
   if (begun.seen) {
     a.seen = std::move(*begun.seen);

@@ -23,7 +23,7 @@ public:
   activation& operator=(const activation&) = delete;
 
   /// `first` becomes record 1 of a new Spot on this node, or is refused. False: the id came to be here meanwhile, and
-  /// `first` is still the caller's. `seen`: what the store showed just now, if it was read. Inside the unit.
+  /// `first` is still the caller's. `seen`: what the store showed just now, if it was read. Any thread.
   bool begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
              std::optional<placement::observed_object> seen);
 

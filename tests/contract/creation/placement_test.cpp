@@ -232,6 +232,19 @@ TEST_CASE("C-38 C-39 weights decide about new Spots only") {
   CHECK(failure(net, rouse(net.host(0), "c", "x")) == error_kind::unavailable);
 }
 
+TEST_CASE("C-38 a node that cannot be reached is not chosen while another can be") {
+  stage on;
+  mesh net{3};
+  net.start(serve_beside_client(on));
+  net.partition({0}, {1});
+  net.run_until_idle();
+  for (int i = 0; i < 16; ++i)
+    CHECK(net.run(rouse(net.host(0), "a" + std::to_string(i), "x")).rid == net.host(2).mesh("m").rid());
+  net.partition({0}, {2});
+  net.run_until_idle();
+  CHECK(failure(net, rouse(net.host(0), "b", "x")) == error_kind::unavailable);
+}
+
 TEST_CASE("C-42 at most so many are built at once, and the others wait") {
   stage on;
   mesh net{1};

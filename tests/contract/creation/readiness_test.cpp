@@ -19,13 +19,23 @@ public:
     said_.push_back(std::string{"completed "} + to_string(completion.outcome));
     if (completing)
       co_await completing->passed();
+    if (yielding) {
+      auto call = context().run_cpu_worker([](std::stop_token) {});
+      co_await call.yield();
+    }
     said_.push_back("next round");
   }
   static inline barrier* completing = nullptr;
+  static inline bool yielding = false;
 
 private:
   zlink::task<told> on_round_over(const round_over& m, const zlink::message_context&) {
     told answer{"ended", 0, {}};
+    if (m.how == "callback") {
+      auto call = context().run_cpu_worker([](std::stop_token) {});
+      call.submit().then([this](zlink::result<void>) { context().relocation_ready().defer(); });
+      co_return answer;
+    }
     try {
       context().relocation_ready().defer();
       if (m.how == "twice")
@@ -119,6 +129,20 @@ TEST_CASE("C-138 X-61 where nothing can move, a signalled boundary is told as co
   arena::completing = nullptr;
 }
 
+TEST_CASE("L-46 what waits is held though the callback yields") {
+  std::vector<std::string> said;
+  mesh net{1};
+  net.start(serve_arena(said, true));
+  net.run(net.host(0).spots().get_or_create("a", "arena").submit());
+  arena::yielding = true;
+  auto round = end_round(net, "well");
+  auto next = ask(net.host(0), "a", "next");
+  net.run(std::move(round));
+  net.run(std::move(next));
+  arena::yielding = false;
+  CHECK(said == trace{"turn over", "completed continued", "next round", "handle next"});
+}
+
 TEST_CASE("X-62 X-61 after readiness the turn starts nothing else, and not readiness again") {
   for (const std::string how : {"twice", "send", "timer", "worker", "create", "close"}) {
     CAPTURE(how);
@@ -131,6 +155,17 @@ TEST_CASE("X-62 X-61 after readiness the turn starts nothing else, and not readi
     CHECK(said == trace{"turn over", "completed continued", "next round"});
     CHECK(net.run(ask(net.host(0), "a", "next")).word == "next"); // another turn may again
   }
+}
+
+TEST_CASE("X-61 L-46 a callback of a turn that has ended may signal readiness, too") {
+  std::vector<std::string> said;
+  mesh net{1};
+  net.start(serve_arena(said, true));
+  net.run(net.host(0).spots().get_or_create("a", "arena").submit());
+  net.run(end_round(net, "callback"));
+  net.run_until_idle();
+  CHECK(said == trace{"completed continued", "next round"});
+  CHECK(net.run(ask(net.host(0), "a", "next")).word == "next");
 }
 
 TEST_CASE("X-61 readiness where it may not be said changes nothing") {

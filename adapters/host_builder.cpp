@@ -41,7 +41,7 @@ void configure(caf::actor_system_config& config) {
   prefer(config, "middleman.workers", std::size_t{0});
   for (const auto* packet : detail::registered_packets())
     if (const auto* ops = packet->caf.load(std::memory_order_acquire))
-      ops->announce(config, std::string{packet->name});
+      detail::announce(*ops, config);
   config.add_error_category(caf_error_category, [](std::uint8_t, caf::atom_value, const caf::message& context) {
     return context.match_elements<std::string>() ? context.get_as<std::string>(0) : std::string{"a zlink error"};
   });

@@ -41,11 +41,6 @@ struct invocation {
   caf::behavior& behavior;
   outcome_visitor& visitor;
   caf::match_case::result matched = caf::match_case::no_match;
-
-  static void on_view(void* self, caf::type_erased_tuple& view) {
-    auto& call = *static_cast<invocation*>(self);
-    call.matched = call.behavior(call.visitor, view);
-  }
 };
 
 /// A body from another node becomes a value of its registered type, or the CAF message that it was (D-13).
@@ -73,7 +68,8 @@ void invoke(record& r, invocation& call) {
   if (caf_ops == nullptr)
     return;
   void* address = body.kind() == payload_kind::dynamic ? body.get<dynamic_value>()->address() : body.address();
-  caf_ops->view(address, &invocation::on_view, &call);
+  packet_view view{*caf_ops, address};
+  call.matched = call.behavior(call.visitor, view);
 }
 
 void store_outcome(record& r, outcome_visitor& visitor) {

@@ -70,7 +70,7 @@ caf::message to_caf_message(payload body) {
   if (caf_ops == nullptr)
     return caf::make_message(to_caf_error({error_kind::protocol_error, "the packet is not known to CAF here"}));
   void* address = body.kind() == payload_kind::dynamic ? body.get<dynamic_value>()->address() : body.address();
-  return caf_ops->to_message(address);
+  return to_caf_message(*caf_ops, address);
 }
 
 } // namespace detail

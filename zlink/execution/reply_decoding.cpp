@@ -45,9 +45,9 @@ std::optional<error> decode_reply(payload& body, const packet_type& wanted, void
     }
     if (auto* message = body.get<caf::message>()) {
       const auto* caf_ops = wanted.caf.load(std::memory_order_acquire);
-      if (caf_ops != nullptr && caf_ops->matches(*message)) {
+      if (caf_ops != nullptr && matches(*caf_ops, *message)) {
         wanted.destroy(into);
-        caf_ops->from_message(*message, into);
+        take_from(*message, *caf_ops, into);
         return std::nullopt;
       }
     }

@@ -35,7 +35,7 @@ const handler_entry* find_exactly(const handler_table& table, payload& body, boo
   if (auto* message = body.get<caf::message>())
     for (const auto& e : table.entries())
       if (auto* caf_ops = e.packet->caf.load(std::memory_order_acquire);
-          e.replies == request && caf_ops != nullptr && caf_ops->matches(*message))
+          e.replies == request && caf_ops != nullptr && matches(*caf_ops, *message))
         return &e;
   return nullptr;
 }
@@ -96,7 +96,7 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
       if (caf_ops == nullptr)
         break;
       raw_value value{wanted};
-      if (!caf_ops->from_message(message, value.place()))
+      if (!take_from(message, *caf_ops, value.place()))
         break;
       return body.emplace<dynamic_value>(std::move(value).constructed()).address();
     }

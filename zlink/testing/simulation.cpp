@@ -25,7 +25,7 @@ struct simulated_config : caf::actor_system_config {
     set("scheduler.policy", caf::atom("testing"));
     for (const auto* type : detail::registered_packets())
       if (const auto* ops = type->caf.load())
-        ops->announce(*this, std::string{type->name});
+        detail::announce(*ops, *this);
   }
 };
 

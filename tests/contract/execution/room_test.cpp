@@ -226,7 +226,7 @@ TEST_CASE("X-97 a hundred calls that wait for room keep nobody else from working
   mesh net{with_lanes(2)};
   scene.acts["wait by submit"] = [](player& p) -> zlink::task<int> {
     auto send = p.spot().outbound().send_to_spot("x", tell{"from a turn"});
-    co_await zlink::as_result(send.submit());
+    [[maybe_unused]] const auto accepted = co_await zlink::as_result(send.submit());
     co_return 0;
   };
   scene.acts["wait by yield"] = [](player& p) -> zlink::task<int> {

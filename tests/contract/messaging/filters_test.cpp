@@ -40,7 +40,7 @@ public:
     }
     if (what == "hide") {
       auto passing = as_result(next());
-      co_await std::move(passing);
+      [[maybe_unused]] const auto hidden = co_await std::move(passing);
     } else {
       auto passing = next();
       co_await std::move(passing);

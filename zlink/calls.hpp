@@ -19,6 +19,7 @@ namespace zlink {
 namespace detail {
 
 class host_runtime;
+class node_runtime;
 class spot_object;
 struct instance_intent;
 struct record;
@@ -31,7 +32,9 @@ enum class call_target : std::uint8_t { spot, node };
 /// What a message call has collected. Move-only; owns its record until a terminal takes it.
 class message_call {
 public:
-  message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept;
+  message_call(host_runtime& host, std::string spot_id, record* r) noexcept;
+  /// `from`: this host's node in that mesh, or null: the call ends in `not_found` for the name of the mesh.
+  message_call(host_runtime& host, node_runtime* from, std::string mesh_name, std::string node_rid, record* r);
   message_call(message_call&& other) noexcept;
   message_call& operator=(message_call&& other) noexcept;
   ~message_call();
@@ -60,11 +63,13 @@ private:
   options& more();
   void drop() noexcept;
   std::optional<error> find_mistake() const;
+  std::string mesh() const;
   std::unique_ptr<instance_intent> take_intent();
 
   host_runtime* host_;
   call_target target_;
   bool started_ = false;
+  node_runtime* from_ = nullptr; ///< node direct: this host's node in the mesh
   std::string address_; ///< Spot id, or RID of a node
   record* record_;
   counted_ptr<spot_object> caller_; ///< null: the host's client

@@ -68,15 +68,29 @@ std::size_t utf8_sequence(std::string_view s) noexcept {
   return 0;
 }
 
+/// Eight bytes at a time, the last ones together with some that were looked at before.
+bool is_ascii(std::string_view text) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080'8080'8080'8080;
+  std::uint64_t eight = 0;
+  std::uint64_t seen = 0;
+  if (text.size() < sizeof eight) {
+    for (const char c : text)
+      seen |= static_cast<unsigned char>(c);
+    return (seen & high_bits) == 0;
+  }
+  for (std::size_t at = 0; at + sizeof eight <= text.size(); at += sizeof eight) {
+    std::memcpy(&eight, text.data() + at, sizeof eight);
+    seen |= eight;
+  }
+  std::memcpy(&eight, text.data() + text.size() - sizeof eight, sizeof eight);
+  return ((seen | eight) & high_bits) == 0;
+}
+
 } // namespace
 
 bool is_utf8(std::string_view text) noexcept {
-  constexpr std::uint64_t not_ascii = 0x8080'8080'8080'8080;
-  for (std::uint64_t eight = 0; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) { // most text is
-    std::memcpy(&eight, text.data(), sizeof eight);
-    if ((eight & not_ascii) != 0)
-      break;
-  }
+  if (is_ascii(text)) // most text is
+    return true;
   while (!text.empty()) {
     const auto length = utf8_sequence(text);
     if (length == 0)

@@ -26,9 +26,22 @@ inline std::string& chosen_rows() {
   return text;
 }
 
+/// "raw" or "ours": only that side is run, for a profile of it. The second argument of every benchmark.
+inline std::string& chosen_side() {
+  static std::string text;
+  return text;
+}
+
 inline void choose_rows(int argc, char** argv) {
   if (argc > 1)
     chosen_rows() = argv[1];
+  if (argc > 2)
+    chosen_side() = argv[2];
+}
+
+/// What a figure of the chosen side is; 1 for the side that was not chosen.
+inline double measure(const char* side, const std::function<double()>& figure) {
+  return chosen_side().empty() || chosen_side() == side ? figure() : 1.0;
 }
 
 /// Runs both in turn, so that a machine whose speed drifts treats them alike, and prints a row.
@@ -39,11 +52,11 @@ inline void compare_by(const std::string& title, const char* unit, const std::fu
   std::vector<double> raw_values;
   std::vector<double> our_values;
   std::vector<double> ratios;
-  raw();
-  ours(); // warm
+  measure("raw", raw);
+  measure("ours", ours); // warm
   for (int run = 0; run < 5; ++run) {
-    raw_values.push_back(raw());
-    our_values.push_back(ours());
+    raw_values.push_back(measure("raw", raw));
+    our_values.push_back(measure("ours", ours));
     ratios.push_back(our_values.back() / raw_values.back());
   }
   const auto r = summarise(raw_values);

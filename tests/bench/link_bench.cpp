@@ -276,7 +276,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--serve") == 0)
     return serve();
   bench::choose_rows(argc, argv);
-  const auto other = start_child("/proc/self/exe");
+  const auto other = start_child(argv[0]);
   config cfg;
   caf::actor_system system{cfg};
   const auto echo = *system.middleman().remote_actor("127.0.0.1", other.echo_port);

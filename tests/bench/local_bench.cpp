@@ -103,7 +103,12 @@ class source final : public zlink::instance_spot {
 public:
   using instance_spot::instance_spot;
   void configure() override {
-    context().handlers().add_packet<&source::on_requests>().add_packet<&source::on_notes>().add_packet<&source::on_more>();
+    context()
+      .handlers()
+      .add_packet<&source::on_requests>()
+      .add_packet<&source::on_notes>()
+      .add_packet<&source::on_more>()
+      .add_packet<&source::on_ping>();
   }
 
 private:
@@ -134,6 +139,7 @@ private:
       send_burst(); // at most as many as a lane holds, else sends would wait
   }
   void on_more(const more&, const zlink::message_context&) { send_burst(); }
+  pong on_ping(const ping& p, const zlink::message_context&) { return pong{p.n}; }
   void send_burst() {
     for (std::uint64_t i = 0; i < burst && left_ > 0; ++i)
       context().outbound().send_to_spot(sink_, note{--left_}).submit();
@@ -225,7 +231,7 @@ int main(int argc, char** argv) {
   host.start();
   zlink::sync_wait(host.spots().request_to_spot("behaviour-sink", ping{}).instance_spot("behaviour").submit<pong>());
   zlink::sync_wait(host.spots().request_to_spot("member-sink", ping{}).instance_spot("member").submit<pong>());
-  zlink::sync_wait(host.spots().send_to_spot("source", more{}).instance_spot("source").submit());
+  zlink::sync_wait(host.spots().request_to_spot("source", ping{}).instance_spot("source").submit<pong>());
   auto sink = system.spawn(raw_sink);
   auto raw = system.spawn<raw_source>(sink);
 

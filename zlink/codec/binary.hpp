@@ -109,6 +109,12 @@ public:
       std::memcpy(to, at_, size);
     at_ += size;
   }
+  /// The next `size` bytes where they lie.
+  byte_view view(std::size_t size) {
+    if (size > left()) [[unlikely]]
+      fail("length exceeds the bytes left");
+    return {std::exchange(at_, at_ + size), size};
+  }
   /// Hides all but the next `size` bytes; give the result to `leave`, which goes on behind them.
   const std::byte* enter(std::size_t size) noexcept { return std::exchange(end_, at_ + size); }
   void leave(const std::byte* outer_end) noexcept { at_ = std::exchange(end_, outer_end); }

@@ -69,7 +69,7 @@ public:
   /// Runs the handler of `r`. Neither run nor parked: it has ended and `r->body` is the reply, if one is owed. May throw
   /// what the application throws.
   virtual dispatched dispatch(record* r) = 0;
-  /// In place of a `pull` record: the record to dispatch, or null.
+  /// In place of a `pull` record: the record to dispatch, or null. Asked again after each one.
   virtual record* pull() noexcept { return nullptr; }
   /// Something that CAF delivered to the object's face: a response, a down or exit message.
   virtual void consume_caf_event(record&) {}

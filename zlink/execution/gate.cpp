@@ -302,14 +302,30 @@ void gate::run_record(execution_object& object, record* r) noexcept {
   switch (r->kind) {
     case record_kind::resume: run_continuation(object, r); return;
     case record_kind::caf_event: run_caf_event(object, r); return;
-    case record_kind::pull:
-      free_record(r);
-      r = object.pull();
-      if (r == nullptr)
-        return;
-      break;
-    default: break;
+    case record_kind::pull: run_pulled(object, r); return;
+    default: run_message(object, r); return;
   }
+}
+
+/// One after the other while there are some, as if each had been in the lane; `asked` asks again if others of this gate
+/// or worker have their turn first.
+void gate::run_pulled(execution_object& object, record* asked) noexcept {
+  constexpr int most = 32;
+  for (int n = 0; n < most; ++n) {
+    auto* r = object.pull();
+    if (r == nullptr) {
+      free_record(asked);
+      return;
+    }
+    run_message(object, r);
+    now_ = domain_.time->now();
+    if (now_ >= turn_budget_end_ || worker.handed != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr)
+      break;
+  }
+  object.submit_unchecked(asked, false);
+}
+
+void gate::run_message(execution_object& object, record* r) noexcept {
   if (object.needs_lease() && !domain_.admits(now_)) {
     finish_refused(object, r, error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"});
     return;

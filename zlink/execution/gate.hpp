@@ -76,6 +76,8 @@ private:
   void run_resumes() noexcept;
   bool run_ready(std::size_t& budget) noexcept;
   void run_record(execution_object& object, record* r) noexcept;
+  void run_pulled(execution_object& object, record* asked) noexcept;
+  void run_message(execution_object& object, record* r) noexcept;
   void run_step(execution_object& object, record* r) noexcept;
   void run_caf_event(execution_object& object, record* r) noexcept;
   void park(execution_object& object, record* request, late_answer& answer);

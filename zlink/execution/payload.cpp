@@ -23,19 +23,10 @@ raw_value::~raw_value() {
 }
 
 const packet_type* payload::packet() noexcept {
-  if (ops_ == nullptr)
-    return nullptr;
-  if (auto* dynamic = get<dynamic_value>())
-    return &dynamic->type();
-  return ops_->packet();
-}
-
-std::size_t payload::size() noexcept {
   switch (kind()) {
-    case payload_kind::empty: return 0;
-    case payload_kind::encoded: return get<encoded_value>()->data().size();
-    case payload_kind::dynamic: return get<dynamic_value>()->type().size;
-    default: return ops_->size;
+    case payload_kind::empty: return nullptr;
+    case payload_kind::dynamic: return &get<dynamic_value>()->type();
+    default: return ops_->packet();
   }
 }
 

@@ -100,7 +100,14 @@ public:
   /// The registered packet held as value, typed or dynamic; null otherwise.
   const packet_type* packet() noexcept;
   /// sizeof of the held value, or the bytes of an encoded one: what a lane charges beside the fixed 256 (X-80, D-9).
-  std::size_t size() noexcept;
+  std::size_t size() noexcept {
+    switch (kind()) {
+      case payload_kind::empty: return 0;
+      case payload_kind::encoded: return get<encoded_value>()->data().size();
+      case payload_kind::dynamic: return get<dynamic_value>()->type().size;
+      default: return ops_->size;
+    }
+  }
 
 private:
   void take(payload& other) noexcept {

@@ -182,7 +182,7 @@ detail::message_call spot_manager::call(std::string spot_id, detail::record* r) 
     detail::free_record(r);
     throw;
   }
-  return {*host_, detail::call_target::spot, std::move(spot_id), r};
+  return {*host_, std::move(spot_id), r};
 }
 
 spot_create_call spot_manager::create(std::string spot_type) const {
@@ -214,9 +214,7 @@ detail::message_call node_client::call(std::string mesh_name, std::string node_r
     detail::free_record(r);
     throw;
   }
-  detail::message_call made{*host_, detail::call_target::node, std::move(node_rid), r};
-  made.set_mesh(std::move(mesh_name));
-  return made;
+  return {*host_, host_->find_node(mesh_name), std::move(mesh_name), std::move(node_rid), r};
 }
 
 namespace detail {

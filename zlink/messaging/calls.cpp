@@ -20,11 +20,18 @@ struct message_call::options {
   const char* twice = nullptr; ///< the option that was set a second time: told at the terminal (M-9)
 };
 
-message_call::message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept
-  : host_(&host), target_(target), address_(std::move(address)), record_(r) {}
+message_call::message_call(host_runtime& host, std::string spot_id, record* r) noexcept
+  : host_(&host), target_(call_target::spot), address_(std::move(spot_id)), record_(r) {}
+
+message_call::message_call(host_runtime& host, node_runtime* from, std::string mesh_name, std::string node_rid,
+                           record* r)
+  : host_(&host), target_(call_target::node), from_(from), address_(std::move(node_rid)), record_(r) {
+  if (from_ == nullptr)
+    set_mesh(std::move(mesh_name));
+}
 
 message_call::message_call(message_call&& other) noexcept
-  : host_(other.host_), target_(other.target_), started_(other.started_), address_(std::move(other.address_)),
+  : host_(other.host_), target_(other.target_), started_(other.started_), from_(other.from_), address_(std::move(other.address_)),
     record_(std::exchange(other.record_, nullptr)), caller_(std::move(other.caller_)),
     options_(std::move(other.options_)) {}
 
@@ -34,6 +41,7 @@ message_call& message_call::operator=(message_call&& other) noexcept {
     host_ = other.host_;
     target_ = other.target_;
     started_ = other.started_;
+    from_ = other.from_;
     address_ = std::move(other.address_);
     record_ = std::exchange(other.record_, nullptr);
     caller_ = std::move(other.caller_);
@@ -91,6 +99,13 @@ void message_call::set_mesh(std::string name) {
   o.mesh = std::move(name);
 }
 
+/// The mesh of a node, or where a missing Spot may come to life; empty: anywhere.
+std::string message_call::mesh() const {
+  if (from_ != nullptr)
+    return from_->mesh_name();
+  return options_ && options_->mesh ? *options_->mesh : std::string{};
+}
+
 std::optional<error> message_call::find_mistake() const {
   if (record_ != nullptr)
     require_lane_cost(cost_of(*record_));
@@ -124,7 +139,7 @@ void message_call::start(counted_ptr<operation_base> operation, turn_use use, st
   const auto room_due = target_ == call_target::spot ? r->deadline
                                                      : std::min(r->deadline, host_->time->now() + host_->default_send_timeout());
   starting.launch(submission{r, std::move(address_), take_intent(), counted_ptr<operation_base>::share(operation.get()), room_due},
-                  target_, options_ && options_->mesh ? *options_->mesh : std::string{});
+                  target_, mesh());
 }
 
 task<void> message_call::start_send(std::stop_token cancel) {
@@ -141,8 +156,8 @@ task<void> message_call::start_send(std::stop_token cancel) {
       return task<void>::done();
     }
   }
-  if (!mistake && target_ == call_target::node && !cancel.stop_requested() && !host_->refuse_call(false)
-      && host_->messages.try_to_node(record_, address_, options_ && options_->mesh ? *options_->mesh : std::string_view{})) {
+  if (!mistake && from_ != nullptr && !cancel.stop_requested() && !host_->refuse_call(false)
+      && host_->messages.try_to_node(record_, *from_, address_)) {
     record_ = nullptr;
     return task<void>::done();
   }
@@ -155,8 +170,7 @@ task<void> message_call::start_send(std::stop_token cancel) {
     const auto room_due = host_->time->now() + timeout;
     // A node that does not become ready is `unavailable` after that time (M-89): whoever holds the message says so.
     starting.enter(*r, address_, timeout, target_ == call_target::node ? std::chrono::seconds{1} : std::chrono::seconds{0});
-    starting.launch(submission{r, std::move(address_), take_intent(), ended, room_due}, target_,
-                    options_ && options_->mesh ? *options_->mesh : std::string{});
+    starting.launch(submission{r, std::move(address_), take_intent(), ended, room_due}, target_, mesh());
   }
   return task<void>{std::move(ended)};
 }

@@ -128,11 +128,10 @@ void outbound::refuse_record(record* r, error why) {
   refuse(r, std::move(why));
 }
 
-bool outbound::try_to_node(record* r, const std::string& rid, std::string_view mesh_name) {
-  auto* node = host_.find_node(mesh_name);
-  if (node == nullptr || rid == node->identity.node_rid || !node->links->holds().empty())
+bool outbound::try_to_node(record* r, const node_runtime& from, const std::string& rid) {
+  if (from.links == nullptr || rid == from.identity.node_rid || !from.links->holds().empty())
     return false;
-  const auto link = node->links->ready_link(rid);
+  const auto link = from.links->ready_link(rid);
   if (!link)
     return false;
   message_header header;

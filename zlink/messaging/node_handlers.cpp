@@ -17,14 +17,16 @@ public:
 
   /// Asks for a message when its gate runs. Any thread.
   void wake() { submit_unchecked(make_record(record_kind::pull), false); }
-  record* pull() noexcept override { return table_.next_for(*this); }
+  record* pull() noexcept override { return suspended_ ? nullptr : table_.next_for(*this); }
 
   dispatched dispatch(record* r) override {
     const bool request = r->kind == record_kind::request;
     if (auto* handler = table_.find(r->body, request)) {
       auto* run = table_.run(*handler, *this, r);
-      if (run != nullptr && run->now != handler_run::state::ended && run->now != handler_run::state::running)
-        table_.suspended(*this);
+      if (run != nullptr && run->now != handler_run::state::ended && run->now != handler_run::state::running) {
+        suspended_ = true;
+        table_.suspended();
+      }
       return {run, nullptr};
     }
     note_no_handler(*this, *r);
@@ -33,16 +35,18 @@ public:
       r->body.emplace<error>(error_kind::not_found, "the node has no handler for this packet");
     return {};
   }
-  void on_handler_ended(record&) noexcept override { table_.ended(*this); }
+  void on_handler_ended(record&) noexcept override {
+    if (std::exchange(suspended_, false)) // else it asks for the next one itself
+      table_.ended(*this);
+  }
   void on_quiet() noexcept override {
     watch_quiet(false);
     table_.rest(*this);
   }
 
-  bool is_suspended = false; ///< inside the table's lock
-
 private:
   node_handlers& table_;
+  bool suspended_ = false; ///< its handler is, and another runner may have its place
 };
 
 node_handlers::~node_handlers() {
@@ -61,12 +65,14 @@ void node_handlers::add(function_handler handler) {
 }
 
 function_handler* node_handlers::find(payload& body, bool replies) noexcept {
-  const auto* packet = body.packet();
-  auto* encoded = body.get<encoded_value>();
+  const auto* encoded = body.get<encoded_value>();
+  const auto* packet = encoded == nullptr ? body.packet() : nullptr;
+  if (encoded == nullptr && packet == nullptr)
+    return nullptr;
+  const std::string_view name = encoded != nullptr ? encoded->packet_name() : packet->name;
   function_handler* replying = nullptr; // serves a send if nobody else does
   for (const auto& e : entries_) {
-    if (packet != nullptr ? e->packet_name != packet->name
-                          : encoded == nullptr || e->packet_name != encoded->packet_name())
+    if (e->packet_name != name)
       continue;
     if (e->replies == replies)
       return e.get();
@@ -110,17 +116,18 @@ node_handlers::runner* node_handlers::choose_another() {
 }
 
 record* node_handlers::next_for(runner& ready) {
+  const bool quiet = ready.quiet();
   record* next = nullptr;
   runner* woken = nullptr;
   {
     std::lock_guard guard{mutex_};
-    if (waiting_.empty()) { // another one was faster
+    if (quiet && !waiting_.empty()) {
+      next = waiting_.front();
+      waiting_.pop_front();
+    } else {
       --running_;
-      resting_.push_back(&ready);
-      return nullptr;
+      settle(ready, quiet);
     }
-    next = waiting_.front();
-    waiting_.pop_front();
     woken = choose_another();
   }
   if (woken != nullptr)
@@ -128,11 +135,18 @@ record* node_handlers::next_for(runner& ready) {
   return next;
 }
 
-void node_handlers::suspended(runner& waiting) {
+/// What its handlers began and left behind ends in this runner's turns: no other message gets in between.
+void node_handlers::settle(runner& done, bool quiet) {
+  if (quiet)
+    resting_.push_back(&done);
+  else
+    done.watch_quiet(true);
+}
+
+void node_handlers::suspended() {
   runner* woken = nullptr;
   {
     std::lock_guard guard{mutex_};
-    waiting.is_suspended = true;
     --running_;
     woken = choose_another();
   }
@@ -141,16 +155,11 @@ void node_handlers::suspended(runner& waiting) {
 }
 
 void node_handlers::ended(runner& done) {
+  const bool quiet = done.quiet();
   runner* woken = nullptr;
   {
     std::lock_guard guard{mutex_};
-    if (!std::exchange(done.is_suspended, false))
-      --running_;
-    // What its handler began and left behind ends in this runner's turns: no other message gets in between.
-    if (done.quiet())
-      resting_.push_back(&done);
-    else
-      done.watch_quiet(true);
+    settle(done, quiet);
     woken = choose_another();
   }
   if (woken != nullptr)

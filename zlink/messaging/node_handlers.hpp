@@ -52,9 +52,11 @@ private:
   handler_run* run(function_handler& handler, execution_object& object, record* r);
   /// The front message for a runner that may start it, or null: the runner rests.
   record* next_for(runner& ready);
-  /// The handler of `waiting` is suspended: another runner may take its place.
-  void suspended(runner& waiting);
+  /// A handler is suspended: another runner may take its place.
+  void suspended();
+  /// The handler of `done`, which was suspended, has ended.
   void ended(runner& done);
+  void settle(runner& done, bool quiet);
   void rest(runner& idle);
   /// A runner that is to ask for the front message, if there is one and one more may run. Inside the lock.
   runner* choose_another();

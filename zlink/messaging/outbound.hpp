@@ -60,7 +60,7 @@ public:
   unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node,
                                         const std::string& source);
   /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
-  bool try_to_node(record* r, const std::string& rid, std::string_view mesh_name);
+  bool try_to_node(record* r, const node_runtime& from, const std::string& rid);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
   /// Over the ready link, or the end of the message. Any thread.

@@ -2,6 +2,9 @@
 #include "zlink/messaging/wire.hpp"
 #include "zlink/messaging/wire_format.hpp"
 
+#include <bit>
+#include <cstring>
+
 namespace zlink::detail {
 
 namespace {
@@ -9,17 +12,7 @@ namespace {
 /// Reads views of a body; throws `decode_error` naming the frame.
 class view_reader : public binary_reader {
 public:
-  view_reader(byte_view body, const codec_place& what) noexcept
-    : binary_reader(body), end_of_body_(body.data() + body.size()) {
-    place = &what;
-  }
-  byte_view view(std::size_t size) {
-    if (size > left())
-      fail("length exceeds the bytes left");
-    const byte_view found{end_of_body_ - left(), size};
-    leave(enter(size));
-    return found;
-  }
+  view_reader(byte_view body, const codec_place& what) noexcept : binary_reader(body) { place = &what; }
   byte_view rest() { return view(left()); }
   std::string_view text() {
     const auto found = view(count(1));
@@ -47,8 +40,11 @@ public:
   T fixed() {
     T value = 0;
     const auto from = view(sizeof value);
-    for (std::size_t i = 0; i < sizeof value; ++i)
-      value |= static_cast<T>(static_cast<T>(from[i]) << (8 * i));
+    if constexpr (std::endian::native == std::endian::little)
+      std::memcpy(&value, from.data(), sizeof value);
+    else
+      for (std::size_t i = 0; i < sizeof value; ++i)
+        value |= static_cast<T>(static_cast<T>(from[i]) << (8 * i));
     return value;
   }
   template <class T>
@@ -69,9 +65,6 @@ public:
     if (!at_end())
       fail("bytes behind the end");
   }
-
-private:
-  const std::byte* end_of_body_;
 };
 
 constexpr codec_place hello_place{"hello frame"};

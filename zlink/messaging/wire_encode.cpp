@@ -4,6 +4,7 @@
 #include "zlink/messaging/wire_format.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -31,8 +32,13 @@ public:
   }
   template <class T>
   void fixed(T v) noexcept {
-    for (std::size_t i = 0; i < sizeof v; ++i)
-      *at_++ = static_cast<std::byte>(v >> (8 * i));
+    if constexpr (std::endian::native == std::endian::little) {
+      std::memcpy(at_, &v, sizeof v);
+      at_ += sizeof v;
+    } else {
+      for (std::size_t i = 0; i < sizeof v; ++i)
+        *at_++ = static_cast<std::byte>(v >> (8 * i));
+    }
   }
   void raw(const void* from, std::size_t size) noexcept {
     if (size != 0)

@@ -67,7 +67,7 @@ detail::message_call spot_outbound::spot_call(std::string spot_id, detail::recor
     detail::free_record(r);
     throw;
   }
-  detail::message_call call{*object_->home_node().host, detail::call_target::spot, std::move(spot_id), r};
+  detail::message_call call{*object_->home_node().host, std::move(spot_id), r};
   call.made_by(object_);
   return call;
 }

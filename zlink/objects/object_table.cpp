@@ -3,10 +3,11 @@
 namespace zlink::detail {
 
 void object_table::replace(spot_object& out, counted_ptr<spot_object> in) {
-  auto& part = shard_of(out.id());
+  const hashed_id key{out};
+  auto& part = shard_of(key);
   counted_ptr<spot_object> gone; // released outside of the lock
   std::lock_guard guard{part.mutex};
-  const auto i = part.spots.find(std::string_view{out.id()});
+  const auto i = part.spots.find(key);
   if (i != part.spots.end() && i->get() == &out) {
     gone = *i;
     part.spots.erase(i);
@@ -15,10 +16,11 @@ void object_table::replace(spot_object& out, counted_ptr<spot_object> in) {
 }
 
 bool object_table::erase(spot_object& object) noexcept {
-  auto& part = shard_of(object.id());
+  const hashed_id key{object};
+  auto& part = shard_of(key);
   counted_ptr<spot_object> gone;
   std::lock_guard guard{part.mutex};
-  const auto i = part.spots.find(std::string_view{object.id()});
+  const auto i = part.spots.find(key);
   if (i == part.spots.end() || i->get() != &object)
     return false;
   gone = *i;

@@ -30,9 +30,10 @@ public:
   /// `arrival`: it came from another node, lack of room is no reason.
   template <class Prepare>
   delivery deliver(std::string_view id, record* r, bool may_stage, bool arrival, Prepare before_submit) noexcept {
-    auto& part = shard_of(id);
+    const hashed_id key{id};
+    auto& part = shard_of(key);
     std::lock_guard guard{part.mutex};
-    const auto i = part.spots.find(id);
+    const auto i = part.spots.find(key);
     if (i == part.spots.end())
       return {};
     spot_object& object = **i;
@@ -43,16 +44,17 @@ public:
 
   /// The object, or null.
   counted_ptr<spot_object> find(std::string_view id) const noexcept {
-    auto& part = shard_of(id);
+    const hashed_id key{id};
+    auto& part = shard_of(key);
     std::lock_guard guard{part.mutex};
-    const auto i = part.spots.find(id);
+    const auto i = part.spots.find(key);
     return i == part.spots.end() ? counted_ptr<spot_object>{} : *i;
   }
 
   /// Adds the object with `first` in its application lane, before anybody can find it. False, and nothing happens, if
   /// there is an object of that id.
   bool insert(counted_ptr<spot_object> object, record* first = nullptr) {
-    auto& part = shard_of(object->id());
+    auto& part = shard_of(hashed_id{*object});
     std::lock_guard guard{part.mutex};
     auto* added = object.get();
     if (!part.spots.insert(std::move(object)).second)
@@ -70,18 +72,26 @@ public:
   std::vector<counted_ptr<spot_object>> snapshot() const;
 
 private:
+  /// Hashed once for each search.
+  struct hashed_id {
+    explicit hashed_id(std::string_view text) noexcept : id(text), hash(std::hash<std::string_view>{}(text)) {}
+    explicit hashed_id(const spot_object& object) noexcept : id(object.id()), hash(object.id_hash()) {}
+    std::string_view id;
+    std::size_t hash;
+  };
   struct id_hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view id) const noexcept { return std::hash<std::string_view>{}(id); }
-    std::size_t operator()(const counted_ptr<spot_object>& o) const noexcept { return (*this)(o->id()); }
+    std::size_t operator()(const hashed_id& key) const noexcept { return key.hash; }
+    std::size_t operator()(const counted_ptr<spot_object>& o) const noexcept { return o->id_hash(); }
   };
   struct id_equal {
     using is_transparent = void;
-    static std::string_view id(std::string_view s) noexcept { return s; }
-    static std::string_view id(const counted_ptr<spot_object>& o) noexcept { return o->id(); }
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const noexcept {
-      return id(a) == id(b);
+    bool operator()(const hashed_id& key, const counted_ptr<spot_object>& o) const noexcept {
+      return key.hash == o->id_hash() && key.id == o->id();
+    }
+    bool operator()(const counted_ptr<spot_object>& o, const hashed_id& key) const noexcept { return (*this)(key, o); }
+    bool operator()(const counted_ptr<spot_object>& a, const counted_ptr<spot_object>& b) const noexcept {
+      return a->id() == b->id();
     }
   };
   struct alignas(64) shard {
@@ -90,9 +100,7 @@ private:
   };
   static constexpr std::size_t shards = 64;
 
-  shard& shard_of(std::string_view id) const noexcept {
-    return shards_[(std::hash<std::string_view>{}(id) >> 7) % shards];
-  }
+  shard& shard_of(const hashed_id& key) const noexcept { return shards_[(key.hash >> 7) % shards]; }
 
   mutable std::array<shard, shards> shards_;
 };

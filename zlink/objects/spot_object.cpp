@@ -12,7 +12,8 @@ namespace zlink::detail {
 spot_object::spot_object(const object_home& home, spot_observer& observer, execution_domain& domain,
                          counted_ptr<gate> gate, const spot_factory& factory, std::string id)
   : execution_object(domain, std::move(gate), admission_word::staging_bit), home_(home), observer_(observer),
-    factory_(&factory), id_(std::move(id)) {}
+    factory_(&factory), id_(std::move(id)),
+    id_hash_(std::hash<std::string_view>{}(id_)) {}
 
 spot_object::~spot_object() { assert(application_ == nullptr && "disposed inside its gate before"); }
 

@@ -46,6 +46,8 @@ public:
 
   // -- identity; fixed when the reservation is known, read afterwards from any thread ----------------------------------
   const std::string& id() const noexcept { return id_; }
+  /// `std::hash` of the id as `std::string_view`.
+  std::size_t id_hash() const noexcept { return id_hash_; }
   const spot_factory& factory() const noexcept { return *factory_; }
   const object_home& home_node() const noexcept { return home_; }
   std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
@@ -110,6 +112,7 @@ private:
   spot_observer& observer_;
   const spot_factory* factory_;
   std::string id_;
+  const std::size_t id_hash_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> authority_{0};
   std::unique_ptr<spot_application> application_;

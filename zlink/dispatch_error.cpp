@@ -2,6 +2,23 @@
 
 namespace zlink {
 
+namespace {
+
+/// Names and causes may come from another node: what would begin a line of its own, or move a terminal's cursor, is
+/// shown as "\x0a".
+void append_printable(std::string& line, std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7f)
+      line += c;
+    else
+      line.append("\\x").append({digits[code >> 4], digits[code & 0xf]});
+  }
+}
+
+} // namespace
+
 const char* to_string(dispatch_reason reason) noexcept {
   switch (reason) {
     case dispatch_reason::no_handler: return "no_handler";
@@ -34,14 +51,18 @@ std::string to_string(const dispatch_error& what) {
   for (auto word : {what.surface, what.kind})
     line.append(word.empty() ? "" : " ").append(word);
   const auto field = [&line](std::string_view key, std::string_view value) {
-    if (!value.empty())
-      line.append(" ").append(key).append("=").append(value);
+    if (value.empty())
+      return;
+    line.append(" ").append(key).append("=");
+    append_printable(line, value);
   };
   field("mesh", what.mesh_name);
   field("spot", what.spot_id);
   field("what", what.subject);
-  if (!what.text.empty())
-    line.append(": ").append(what.text);
+  if (!what.text.empty()) {
+    line += ": ";
+    append_printable(line, what.text);
+  }
   return line;
 }
 

@@ -1,16 +1,19 @@
 #include "zlink/dispatch_error.hpp"
 
+#include "zlink/identity.hpp"
+
 namespace zlink {
 
 namespace {
 
-/// Names and causes may come from another node: what would begin a line of its own, or move a terminal's cursor, is
-/// shown as "\x0a".
+/// Names and causes may come from another node: what would begin a line of its own, move a terminal's cursor or is no
+/// text is shown as "\x0a".
 void append_printable(std::string& line, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
+  const auto end = detail::is_utf8(text) ? 0x100 : 0x80;
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code != 0x7f)
+    if (code >= 0x20 && code != 0x7f && code < end)
       line += c;
     else
       line.append("\\x").append({digits[code >> 4], digits[code & 0xf]});

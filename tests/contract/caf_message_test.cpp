@@ -5,10 +5,16 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
+#include <caf/deep_to_string.hpp>
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace caf_message_test {
@@ -81,6 +87,77 @@ TEST_CASE("D-13 types that CAF does not know are refused at the sender, with a w
   caf::actor_system system{cfg};
   CHECK_THROWS_WITH_AS(encoded(system, caf::make_message(std::int32_t{1}, unregistered{})),
                        doctest::Contains("add_message_type"), encode_error);
+}
+
+TEST_CASE("D-11 a packet is to CAF a message of one value: shared without a copy, changed by its only owner") {
+  const auto& ops = *packet_type_of<known>().caf.load();
+  known value{"a text that no string holds in place"};
+  auto first = to_caf_message(ops, &value);
+  CHECK(value.text.empty());
+  CHECK(first.match_elements<known>());
+  CHECK_FALSE(first.match_elements<std::string>());
+  CHECK(caf::to_string(first) == caf::to_string(caf::make_message(known{"a text that no string holds in place"})));
+
+  const auto second = first;
+  CHECK(second.cvals().get() == first.cvals().get());
+  first.get_mutable_as<known>(0).text = "changed";
+  CHECK(second.get_as<known>(0).text == "a text that no string holds in place");
+  CHECK(first.get_as<known>(0).text == "changed");
+}
+
+TEST_CASE("D-13 what a handler takes from a CAF message that others hold too stays in it") {
+  const auto& ops = *packet_type_of<known>().caf.load();
+  const std::string text = "a text that no string holds in place";
+  alignas(known) std::byte place[sizeof(known)];
+  const auto take = [&](caf::message& from) {
+    if (!take_from(from, ops, place))
+      return std::string{"nothing"};
+    auto* taken = reinterpret_cast<known*>(place);
+    auto found = std::move(taken->text);
+    std::destroy_at(taken);
+    return found;
+  };
+  auto shared = caf::make_message(known{text});
+  const auto kept = shared;
+  CHECK(take(shared) == text);
+  CHECK(kept.get_as<known>(0).text == text);
+  auto own = caf::make_message(known{text});
+  CHECK(take(own) == text);
+  auto other = caf::make_message(registered{1});
+  CHECK(take(other) == "nothing");
+  auto several = caf::make_message(known{text}, 1);
+  CHECK(take(several) == "nothing");
+}
+
+TEST_CASE("D-13 a packet travels through CAF's own serialization, alone and among other values") {
+  config settings;
+  announce(*packet_type_of<known>().caf.load(), settings);
+  caf::actor_system system{settings};
+  known value{"alone"};
+  for (const auto& sent : {to_caf_message(*packet_type_of<known>().caf.load(), &value),
+                           caf::make_message(7, known{"among others"}, registered{8})}) {
+    std::vector<char> data;
+    caf::binary_serializer sink{system, data};
+    REQUIRE_FALSE(sent.save(sink));
+    caf::message received;
+    caf::binary_deserializer source{system, data};
+    REQUIRE_FALSE(received.load(source));
+    CHECK(caf::to_string(received) == caf::to_string(sent));
+  }
+}
+
+TEST_CASE("D-11 a view shows a value where it lies, and gives copies away") {
+  known value{"here"};
+  packet_view view{*packet_type_of<known>().caf.load(), &value};
+  CHECK(view.size() == 1);
+  CHECK(view.match_elements<known>());
+  CHECK(view.get(0) == &value);
+  CHECK(view.get_mutable(0) == &value);
+  const auto copy = view.copy(0);
+  value.text = "changed";
+  CHECK(copy->get_as<known>().text == "here");
+  CHECK(copy->copy()->get_as<known>().text == "here");
+  CHECK(view.stringify(0) == caf::deep_to_string(value));
 }
 
 TEST_CASE("D-13 truncated bytes, bytes left over and other types than the name says are refused at the receiver") {

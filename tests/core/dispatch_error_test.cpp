@@ -26,4 +26,9 @@ TEST_CASE("X-162 names and causes from another node forge no second line and no 
         == "zlink: handler_exception drop spot=x\\x0azlink: all is well what=\\x1b[2J\\x7f: a\\x00b\\x0d\\x0a\xc3\xa4");
 }
 
+TEST_CASE("X-162 what is no text is shown byte by byte") {
+  CHECK(zlink::to_string(dispatch_error{.subject = "pr\xef.note \xc3\xa4"})
+        == "zlink: handler_exception drop what=pr\\xef.note \\xc3\\xa4");
+}
+
 } // namespace

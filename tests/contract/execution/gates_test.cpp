@@ -191,6 +191,39 @@ TEST_CASE("node dispatches start in acceptance order, each under a gate of its o
   }
 }
 
+TEST_CASE("what a node handler has begun and not awaited goes on, whatever the dispatches after it wait for") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    stage scene;
+    mesh net{{.hosts = 2, .seed = seed}};
+    const auto wait_for = [&scene](const std::string& what) -> zlink::task<int> {
+      co_await scene.pass(what);
+      co_return 0;
+    };
+    scene.node_acts["leaves work"] = [&]() -> zlink::task<int> {
+      net.host(1).nodes().request_to_node("m", net.host(0).mesh("m").rid(), ask{"asked"}).submit<answer>().then(
+        [&scene](zlink::result<answer>) { scene.note("continued"); });
+      co_return 0;
+    };
+    scene.node_acts["asked"] = [&] { return wait_for("asked"); };
+    for (const std::string what : {"a", "b", "c", "d"})
+      scene.node_acts[what] = [&, what] { return wait_for(what); };
+    net.start(serve(scene));
+    for (const auto* what : {"leaves work", "a", "b", "c", "d"})
+      (void)net.host(0).nodes().send_to_node("m", net.host(1).mesh("m").rid(), ask{what}).submit();
+    net.run_until_idle();
+    CHECK_FALSE(scene.has("continued"));
+    scene.open("asked");
+    net.run_until_idle();
+    CAPTURE(seed);
+    CHECK(scene.has("continued"));
+    for (const auto* what : {"a", "b", "c", "d"}) {
+      CHECK_FALSE(scene.has(std::string{what} + " ends"));
+      scene.open(what);
+    }
+    net.run_until_idle();
+  }
+}
+
 TEST_CASE("X-19 X-22 a turn lasts until the last continuation has ended; what is due meanwhile waits") {
   for (const auto& type : shared_gates) {
     CAPTURE(type);

@@ -18,6 +18,15 @@ struct control_envelope {
   std::vector<std::byte> body;
 };
 
+/// Who asks, and which run of which node is asked (C-69, C-118).
+struct question_route {
+  std::string source_rid;
+  std::uint64_t source_lifecycle = 0;
+  std::string target_rid;
+  std::uint64_t target_lifecycle = 0;
+  std::int64_t left_ms = 0; ///< of the deadline: clocks differ
+};
+
 /// `create_spot`: the fence of the reservation (C-69). The request's bytes stay in the store.
 struct create_question {
   std::string id;
@@ -27,16 +36,16 @@ struct create_question {
   std::uint64_t generation = 0;
   std::uint64_t authority = 0;
   std::string version;
-  std::string source_rid;
-  std::uint64_t source_lifecycle = 0;
-  std::int64_t left_ms = 0; ///< of the deadline: clocks differ
+  question_route route;
 };
 
-/// `close_spot`.
+/// `close_spot`: the row as whoever asks has read it.
 struct close_question {
   std::string id;
   std::uint64_t generation = 0;
-  std::int64_t left_ms = 0;
+  std::uint64_t authority = 0;
+  std::string version;
+  question_route route;
 };
 
 /// `stale_route`: whose route, and the fence that was sent.
@@ -59,9 +68,10 @@ struct control_answer {
 };
 
 ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, body)
+ZLINK_PACKET(question_route, "zlink.control.route", source_rid, source_lifecycle, target_rid, target_lifecycle, left_ms)
 ZLINK_PACKET(create_question, "zlink.control.create", id, type, reservation_high, reservation_low, generation, authority,
-             version, source_rid, source_lifecycle, left_ms)
-ZLINK_PACKET(close_question, "zlink.control.close", id, generation, left_ms)
+             version, route)
+ZLINK_PACKET(close_question, "zlink.control.close", id, generation, authority, version, route)
 ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority)
 ZLINK_PACKET(control_answer, "zlink.control.answer", kind, text, closed, state, generation, mesh_name, node_rid, reply)
 

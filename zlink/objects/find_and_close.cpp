@@ -63,7 +63,7 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);
   }
-  auto asking = ask_owner_to_close(found.route, spot, due);
+  auto asking = ask_owner_to_close(*seen, spot, due);
   const bool closed = co_await std::move(asking);
   if (closed)
     host_.messages.routes.cache.erase(spot.spot_id, found.route.object, found.route.authority);

@@ -10,8 +10,19 @@ namespace zlink::detail {
 
 namespace {
 
-std::int64_t milliseconds_left(steady_time due, steady_time now) {
-  return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(due - now).count());
+question_route route_between(const placement::node_identity& source, const placement::node_identity& target,
+                             steady_duration left) {
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
+  return {source.node_rid, source.lifecycle.value, target.node_rid, target.lifecycle.value, std::max<std::int64_t>(0, whole)};
+}
+
+/// Why a question that came over this link is none for this node, or nothing.
+std::optional<error> misdirected(const question_route& route, const node_runtime& node, const link_session& link) {
+  if (route.source_rid != link.peer().rid || route.source_lifecycle != link.peer().lifecycle.value)
+    return error{error_kind::protocol_error, "the question names another source than its link"};
+  if (route.target_rid != node.identity.node_rid || route.target_lifecycle != node.identity.lifecycle.value)
+    return error{error_kind::unavailable, "the question is for another run of a node"};
+  return std::nullopt;
 }
 
 control_answer answer_of(const error& what) {
@@ -78,7 +89,8 @@ task<std::optional<control_answer>> user_spots::ask(std::string mesh_name, std::
                                : error{error_kind::unavailable, "no link to the other node"});
 }
 
-task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, std::string rid, reservation made) {
+task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, placement::node_identity target,
+                                                        reservation made) {
   create_question question;
   question.id = made.id;
   question.type = made.type;
@@ -87,10 +99,8 @@ task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, std:
   question.generation = made.generation.value;
   question.authority = made.authority.value;
   question.version = made.version;
-  question.source_rid = node.identity.node_rid;
-  question.source_lifecycle = node.identity.lifecycle.value;
-  question.left_ms = milliseconds_left(made.due, host_.time->now());
-  auto asking = ask(node.mesh_name(), rid, static_cast<std::uint16_t>(control_command::create_spot), made.operation,
+  question.route = route_between(node.identity, target, made.due - host_.time->now());
+  auto asking = ask(node.mesh_name(), target.node_rid, static_cast<std::uint16_t>(control_command::create_spot), made.operation,
                     encode(question), made.due);
   const auto answer = co_await std::move(asking);
   if (auto failed = error_in(*answer))
@@ -98,17 +108,24 @@ task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, std:
   if (answer->state > static_cast<std::uint8_t>(spot_create_state::rejected))
     co_return error{error_kind::protocol_error, "the other node answered with an unknown state"};
   spot_create_result done;
-  done.spot = {made.id, made.generation.value, node.mesh_name(), rid};
+  done.spot = {made.id, made.generation.value, node.mesh_name(), target.node_rid};
   done.state = static_cast<spot_create_state>(answer->state);
   done.reply = message_in(answer->reply, host_);
   co_return done;
 }
 
-task<bool> user_spots::ask_owner_to_close(object_route route, spot_ref spot, steady_time due) {
-  if (host_.find_node(route.mesh_name) == nullptr)
+task<bool> user_spots::ask_owner_to_close(placement::observed_object seen, spot_ref spot, steady_time due) {
+  const auto& row = *placement::row_in(seen);
+  const auto* node = host_.find_node(row.node.mesh_name);
+  if (node == nullptr)
     throw operation_failed{error{error_kind::unavailable, "this host has no node in the mesh of \"" + spot.spot_id + '"'}};
-  close_question question{spot.spot_id, spot.object_generation, milliseconds_left(due, host_.time->now())};
-  auto asking = ask(route.mesh_name, route.node_rid, static_cast<std::uint16_t>(control_command::close_spot),
+  close_question question;
+  question.id = spot.spot_id;
+  question.generation = spot.object_generation;
+  question.authority = row.authority.value;
+  question.version = seen.version;
+  question.route = route_between(node->identity, row.node, due - host_.time->now());
+  auto asking = ask(row.node.mesh_name, row.node.node_rid, static_cast<std::uint16_t>(control_command::close_spot),
                     host_.random->next_id(), encode(question), due);
   const auto answer = co_await std::move(asking);
   if (auto failed = error_in(*answer))
@@ -126,7 +143,7 @@ task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link,
       auto serving = serve_create(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else if (command == static_cast<std::uint16_t>(control_command::close_spot)) {
-      auto serving = serve_close(operation, std::move(body));
+      auto serving = serve_close(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else {
       answer = answer_of({error_kind::protocol_error, "an unknown question"});
@@ -151,11 +168,11 @@ task<control_answer> user_spots::serve_create(node_runtime& node, operation_id o
   made.authority = {question.authority};
   made.version = question.version;
   made.operation = operation;
-  made.source.node_rid = question.source_rid;
-  made.source.lifecycle = {question.source_lifecycle};
-  made.due = host_.time->now() + left_of(question.left_ms);
-  if (question.source_rid != link.peer().rid || question.source_lifecycle != link.peer().lifecycle.value)
-    co_return answer_of({error_kind::protocol_error, "the question names another source than its link"});
+  made.source.node_rid = question.route.source_rid;
+  made.source.lifecycle = {question.route.source_lifecycle};
+  made.due = host_.time->now() + left_of(question.route.left_ms);
+  if (auto why = misdirected(question.route, node, link))
+    co_return answer_of(*why);
   if (auto running = serving_.find(operation); running != serving_.end()) {
     auto waiting = new_counted<zlink::detail::operation<control_answer>>(); // the same question again: one run, two answers
     waiting->dispatcher = host_.infra->unit();
@@ -213,8 +230,13 @@ task<std::optional<control_answer>> user_spots::kept_answer(node_runtime& node, 
   co_return answer;
 }
 
-task<control_answer> user_spots::serve_close(operation_id operation, bytes body) {
+task<control_answer> user_spots::serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   const auto question = decode<close_question>(body);
+  if (auto why = misdirected(question.route, node, link))
+    co_return answer_of(*why);
+  const auto due = host_.time->now() + left_of(question.route.left_ms);
+  auto reading = host_.repository->read_spot(question.id);
+  const auto read = co_await std::move(reading);
   auto object = host_.objects.find(question.id);
   control_answer answer;
   if (!object || object->generation().value != question.generation) {
@@ -222,7 +244,15 @@ task<control_answer> user_spots::serve_close(operation_id operation, bytes body)
     answer.closed = closed_.contains(operation);
     co_return answer;
   }
-  const auto due = host_.time->now() + left_of(question.left_ms);
+  if (object->factory().kind != spot_kind::user)
+    co_return answer_of({error_kind::invalid_operation, '"' + question.id + "\" is no User Spot"});
+  // Unchanged since it was read, except that somebody has begun to close it: that close is joined.
+  const auto* seen = placement::seen_in(read);
+  const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
+  if (row != nullptr
+      && (row->authority.value != question.authority || row->generation.value != question.generation
+          || (seen->version != question.version && !row->closing)))
+    co_return answer_of({error_kind::unavailable, "the ownership of \"" + question.id + "\" has changed"});
   auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, nullptr);
   answer.closed = co_await std::move(closing);
   if (answer.closed) {

@@ -270,7 +270,7 @@ task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c,
     auto building = build_here(node, std::move(made));
     co_return co_await std::move(building);
   }
-  auto asking = ask_target(node, target->descriptor->node.node_rid, std::move(made));
+  auto asking = ask_target(node, target->descriptor->node, std::move(made));
   co_return co_await std::move(asking);
 }
 

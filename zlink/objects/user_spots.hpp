@@ -71,10 +71,10 @@ private:
   std::optional<placement::kept_terminal> terminal_of(const result<spot_create_response>& built,
                                                       const placement::row_record& row, const reservation& made);
   task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit);
-  task<result<spot_create_result>> ask_target(node_runtime& node, std::string rid, reservation made);
-  task<bool> ask_owner_to_close(object_route route, spot_ref spot, steady_time due);
+  task<result<spot_create_result>> ask_target(node_runtime& node, placement::node_identity target, reservation made);
+  task<bool> ask_owner_to_close(placement::observed_object seen, spot_ref spot, steady_time due);
   task<control_answer> serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link);
-  task<control_answer> serve_close(operation_id operation, bytes body);
+  task<control_answer> serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link);
   control_answer created_answer(const spot_create_result& built);
   std::string encode_reply(const message& reply);
   task<std::optional<control_answer>> ask(std::string mesh_name, std::string rid, std::uint16_t command,

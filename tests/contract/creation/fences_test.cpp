@@ -98,19 +98,20 @@ TEST_CASE("C-93 S-46 a Spot runs nothing for a sender to whom the store has show
   }
 }
 
-/// Questions as a coordinator would ask them, except for what the test changes.
-struct forged_coordinator {
-  mesh& net;
-  zlink::detail::create_question question;
-
-  void ask(std::uint64_t operation) {
-    const auto link = net.host(0).runtime().find_node("m")->links->ready_link(net.host(1).mesh("m").rid());
-    REQUIRE(link);
-    const zlink::detail::control_envelope envelope{operation, operation, zlink::encode(question)};
-    link->send_control(static_cast<std::uint16_t>(zlink::detail::control_command::create_spot), zlink::encode(envelope));
-    net.run_until_idle();
-  }
-};
+/// Asks host 1 as host 0 would, except for what the test changes.
+template <class Question>
+void ask_forged(mesh& net, zlink::detail::control_command command, const Question& question, std::uint64_t operation) {
+  const auto link = net.host(0).runtime().find_node("m")->links->ready_link(net.host(1).mesh("m").rid());
+  REQUIRE(link);
+  const zlink::detail::control_envelope envelope{operation, operation, zlink::encode(question)};
+  link->send_control(static_cast<std::uint16_t>(command), zlink::encode(envelope));
+  net.run_until_idle();
+}
+zlink::detail::question_route honest_route(mesh& net) {
+  const auto& source = net.host(0).runtime().find_node("m")->identity;
+  const auto& target = net.host(1).runtime().find_node("m")->identity;
+  return {source.node_rid, source.lifecycle.value, target.node_rid, target.lifecycle.value, 5'000};
+}
 
 TEST_CASE("C-69 C-70 a target builds for the very reservation that the question names, and the question brings no request") {
   stage on;
@@ -122,7 +123,6 @@ TEST_CASE("C-69 C-70 a target builds for the very reservation that the question 
   const auto seen = stored<zlink::placement::object_record>(net, zlink::placement::spot_key("a"));
   const auto& row = *zlink::placement::row_in(seen);
   REQUIRE(row.state == allocation_state::reserved);
-  const auto& source = net.host(0).runtime().find_node("m")->identity;
   zlink::detail::create_question honest;
   honest.id = "a";
   honest.type = "room";
@@ -131,14 +131,12 @@ TEST_CASE("C-69 C-70 a target builds for the very reservation that the question 
   honest.generation = row.generation.value;
   honest.authority = row.authority.value;
   honest.version = seen.version;
-  honest.source_rid = source.node_rid;
-  honest.source_lifecycle = source.lifecycle.value;
-  honest.left_ms = 5'000;
+  honest.route = honest_route(net);
   std::uint64_t operation = 0;
   const auto ask_with = [&](auto change) {
-    forged_coordinator forged{net, honest};
-    change(forged.question);
-    forged.ask(++operation);
+    auto forged = honest;
+    change(forged);
+    ask_forged(net, zlink::detail::control_command::create_spot, forged, ++operation);
     CHECK(on.trace.empty());
     CHECK(row_of(net, "a")->state == allocation_state::reserved);
   };
@@ -149,15 +147,64 @@ TEST_CASE("C-69 C-70 a target builds for the very reservation that the question 
   ask_with([](auto& q) { ++q.generation; });
   ask_with([](auto& q) { ++q.authority; });
   ask_with([](auto& q) { q.version += "x"; });
-  ask_with([](auto& q) { q.source_rid += "x"; });
-  ask_with([](auto& q) { ++q.source_lifecycle; });
-  forged_coordinator{net, honest}.ask(++operation);
+  ask_with([](auto& q) { q.route.source_rid += "x"; });
+  ask_with([](auto& q) { ++q.route.source_lifecycle; });
+  ask_with([](auto& q) { q.route.target_rid += "x"; });
+  ask_with([](auto& q) { ++q.route.target_lifecycle; });
+  ask_forged(net, zlink::detail::control_command::create_spot, honest, ++operation);
   CHECK(on.count("create a word") == 1); // the request came from the store
   CHECK(row_of(net, "a")->state == allocation_state::active);
-  CHECK(zlink::encode(honest).size() < 200);
+  CHECK(zlink::encode(honest).size() < 300);
   net.faults(0).release_all();
   static_cast<void>(net.run(zlink::as_result(std::move(call)))); // its own question comes too late
   CHECK(on.count("create") == 1);
+}
+
+TEST_CASE("C-118 an owner closes the very incarnation, under the ownership that whoever asks has read") {
+  stage on;
+  mesh net{2};
+  net.start(serve_beside_client(on));
+  const auto ref = net.run(open_room(net.host(0), "a")).spot;
+  net.run(rouse(net.host(0), "i", "1"));
+  net.run_until_idle();
+  const auto seen = stored<zlink::placement::object_record>(net, zlink::placement::spot_key("a"));
+  zlink::detail::close_question honest;
+  honest.id = "a";
+  honest.generation = ref.object_generation;
+  honest.authority = zlink::placement::row_in(seen)->authority.value;
+  honest.version = seen.version;
+  honest.route = honest_route(net);
+  std::uint64_t operation = 0;
+  const auto ask_with = [&](auto change) {
+    auto forged = honest;
+    change(forged);
+    ask_forged(net, zlink::detail::control_command::close_spot, forged, ++operation);
+    CHECK(on.count("closing") == 0);
+    CHECK(net.run(ask(net.host(0), "a", "alive")).word == "alive");
+  };
+  ask_with([](auto& q) { q.id = "b"; });
+  ask_with([](auto& q) { ++q.generation; });
+  ask_with([](auto& q) { ++q.authority; });
+  ask_with([](auto& q) { q.version += "x"; });
+  ask_with([](auto& q) { q.route.source_rid += "x"; });
+  ask_with([](auto& q) { ++q.route.source_lifecycle; });
+  ask_with([](auto& q) { q.route.target_rid += "x"; });
+  ask_with([](auto& q) { ++q.route.target_lifecycle; });
+  const auto cell = stored<zlink::placement::object_record>(net, zlink::placement::spot_key("i"));
+  ask_with([&](auto& q) { // an Instance Spot, with everything right (C-112)
+    q.id = "i";
+    q.generation = zlink::placement::row_in(cell)->generation.value;
+    q.authority = zlink::placement::row_in(cell)->authority.value;
+    q.version = cell.version;
+  });
+  barrier end;
+  on.hold("closing", end);
+  for (int i = 0; i < 3; ++i) // the same question again, and another one about the same Spot
+    ask_forged(net, zlink::detail::control_command::close_spot, honest, operation + (i == 2 ? 1 : 0));
+  end.open();
+  net.run_until_idle();
+  CHECK(on.count("closing a explicit_close") == 1);
+  CHECK_FALSE(row_of(net, "a"));
 }
 
 TEST_CASE("C-49 C-39 a node that is leaving takes nothing new, serves what it has, and keeps what was reserved on it") {

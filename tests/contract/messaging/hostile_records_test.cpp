@@ -123,9 +123,13 @@ TEST_CASE("control records: garbage is counted and dropped or answered protocol_
   detail::create_question question;
   question.id = "c";
   question.type = "room";
-  question.left_ms = std::numeric_limits<std::int64_t>::max();
+  const auto& source = node_at(net, 1).identity;
+  const auto& target = node_at(net, 0).identity;
+  question.route = {source.node_rid, source.lifecycle.value, target.node_rid, target.lifecycle.value,
+                    std::numeric_limits<std::int64_t>::max()};
   peer.control(static_cast<std::uint16_t>(control_command::create_spot), envelope(encode(question)));
-  detail::close_question close{"c", 1, std::numeric_limits<std::int64_t>::min()};
+  detail::close_question close{"c", 1, 1, {}, question.route};
+  close.route.left_ms = std::numeric_limits<std::int64_t>::min();
   peer.control(static_cast<std::uint16_t>(control_command::close_spot), envelope(encode(close)));
   detail::stale_route stale{"c", 1, 1};
   peer.control(static_cast<std::uint16_t>(control_command::stale_route), envelope(encode(stale)));

@@ -137,6 +137,13 @@ def await_choice(files):
             yield path, line_of(code, position), "choose and name the task first: g++ 12 runs both sides inside a co_await"
 
 
+def dropped_result(files):
+    """clang refuses to compile an awaited result that nobody looks at; g++ 12 says nothing."""
+    for path, code in files.code.items():
+        for found in re.finditer(r"(?:^|[;{}])\s*(co_await (?:zlink::)?as_result\()", code):
+            yield path, line_of(code, found.start(1)), "clang demands that the result is used: name it [[maybe_unused]]"
+
+
 ALL = {
     "sleep": sleep,
     "thread": thread,
@@ -149,6 +156,7 @@ ALL = {
     "dead_header": dead_header,
     "await_temporary": await_temporary,
     "await_choice": await_choice,
+    "dropped_result": dropped_result,
 }
 
 

@@ -96,6 +96,24 @@ template <> class [[nodiscard]] outcome<void> { public: outcome() = default; std
 """
 
 
+class dropped_results(unittest.TestCase):
+    def judge(self, statement):
+        return found("dropped_result", "zlink/x.cpp", "task<void> f() {\n" + statement + "\n}\n")
+
+    def test_found(self):
+        self.assertEqual(self.judge("co_await as_result(g());"), [2])
+        self.assertEqual(self.judge("h();\nco_await zlink::as_result(call.submit());"), [3])
+
+    def test_used(self):
+        for statement in (
+            "[[maybe_unused]] const auto r = co_await zlink::as_result(g());",
+            "if (co_await as_result(g())) { h(); }",
+            "co_return co_await as_result(g());",
+            "co_await g();",
+        ):
+            self.assertEqual(self.judge(statement), [])
+
+
 class await_temporaries(unittest.TestCase):
     def judge(self, statement):
         return bool(found("await_temporary", "zlink/x.cpp", TYPES + "task<void> f() {\n" + statement + "\n}\n"))

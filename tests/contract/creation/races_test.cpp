@@ -72,7 +72,7 @@ public:
 private:
   zlink::task<void> work() {
     auto call = this->context().run_cpu_worker([](std::stop_token) {});
-    co_await zlink::as_result(call.submit());
+    [[maybe_unused]] const auto worked = co_await zlink::as_result(call.submit());
   }
   zlink::task<told> on_wake(const wake& m, const zlink::message_context&) {
     on_.messages.ran(m.word);
@@ -81,7 +81,7 @@ private:
     on_.leave(this->context());
     told answer{m.word, this->context().object_generation(), this->context().node_rid()};
     if (m.word.ends_with("close"))
-      co_await zlink::as_result(this->context().close());
+      [[maybe_unused]] const auto closed = co_await zlink::as_result(this->context().close());
     co_return answer;
   }
   void on_hint(const hint& m, const zlink::message_context&) {

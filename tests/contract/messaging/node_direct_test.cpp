@@ -97,7 +97,7 @@ TEST_CASE("M-89 M-148 what waits for a node to become ready arrives in order, al
       auto& [text, outcome] = sent[i];
       text = std::to_string(i);
       net.host(0).nodes().send_to_node("m", all.rids[1], note{text}).submit().then(
-        [&outcome](result<void> ended) { outcome = std::move(ended); });
+        [&kept = outcome](result<void> ended) { kept = std::move(ended); });
       if (i == 5)
         net.heal(); // it takes seconds until they have found each other again
       net.advance(50ms);

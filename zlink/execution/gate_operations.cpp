@@ -11,14 +11,12 @@ public:
   steady_time due = steady_time::max(); ///< gate's side only
 
   void start(gate& home, steady_time when) {
-    home.ref();
-    ref();
-    home.domain().infra->post([this, &home, when] {
-      if (home_ != nullptr)
-        home.unref();
-      home_ = &home;
-      home.domain().infra->schedule(*this, when);
-      unref();
+    home.domain().infra->post([self = counted_ptr<deadline_watch>::share(this), held = counted_ptr<gate>::share(&home),
+                               when]() mutable {
+      if (self->home_ != nullptr)
+        self->home_->unref();
+      self->home_ = held.release();
+      self->home_->domain().infra->schedule(*self, when);
     });
   }
   void expired() noexcept override {

@@ -31,10 +31,14 @@ infrastructure::infrastructure(std::shared_ptr<serial_executor> unit, std::share
 infrastructure::~infrastructure() { stop(); }
 
 void infrastructure::stop() {
+  const auto drop_timers = [this] {
+    wheel_.advance(steady_time::max());
+    while (auto* entry = wheel_.pop_expired())
+      static_cast<timed*>(entry)->dropped();
+  };
+  unit_->post(drop_timers); // whoever waits for a timer hears of the end inside the unit
   unit_->stop();
-  wheel_.advance(steady_time::max());
-  while (auto* entry = wheel_.pop_expired())
-    static_cast<timed*>(entry)->dropped();
+  drop_timers();
 }
 
 void infrastructure::schedule(timed& entry, steady_time due) noexcept {

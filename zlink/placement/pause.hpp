@@ -9,13 +9,8 @@
 
 namespace zlink::placement {
 
-/// Ends after `delay`, in the unit.
-inline task<void> pause(detail::infrastructure& unit, steady_duration delay) {
-  auto over = detail::new_counted<detail::operation<void>>();
-  over->dispatcher = unit.unit();
-  unit.post_after(delay, [over] { over->set(result<void>{}); });
-  return task<void>{std::move(over)};
-}
+/// Ends after `delay`, in the unit; with `shutting_down` if the unit ends first, so that nobody waits for ever.
+task<void> pause(detail::infrastructure& unit, steady_duration delay);
 
 /// 1 to 16 ms: Conflicts on hot records are tried again with jitter (S-73).
 inline task<void> pause_before_retry(detail::infrastructure& unit, random_source& random) {

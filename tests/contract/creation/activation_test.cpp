@@ -214,11 +214,12 @@ TEST_CASE("C-102 callers of one activation time out one by one, and it goes on f
 
 TEST_CASE("S-159 a late answer of the store starts no factory for a call that has ended") {
   stage on;
+  bool armed = false;
   mesh net{1};
   net.start(serve(on));
   for (const auto what : {store_operation::put, store_operation::read_blob, store_operation::write}) {
-    bool armed = true;
-    net.faults(0).set_rule([&](const store_call& call) {
+    armed = true;
+    net.faults(0).set_rule([&armed, what](const store_call& call) {
       const bool hold = armed && call.what == what && (!call.batch || call.touches(zlink::placement::spot_key("a")));
       return hold ? store_fault::hold_reply : store_fault::none;
     });

@@ -140,14 +140,14 @@ TEST_CASE("C-116 on_closing knows reason and deadline, and its token is requeste
 
 TEST_CASE("C-117 behind the seal: not found without intent, a new incarnation on the same node with it") {
   stage on;
+  barrier first;
+  barrier closing;
   mesh net{2};
   net.start(serve(on));
   close_on_demand(on);
   const auto old = net.run(rouse(net.host(0), "a", "0"));
   const auto owner = net.owner_of("a");
   on.trace.clear();
-  barrier first;
-  barrier closing;
   on.during = [&](const std::string& step, const std::string&) {
     return step == "handle" ? first.passed() : step == "closing" ? closing.passed() : zlink::task<void>::done();
   };
@@ -264,10 +264,10 @@ TEST_CASE("C-107 without an idle timeout nothing is evicted") {
 
 TEST_CASE("C-109 an eviction keeps the row until on_closing has ended, and merges with a close") {
   stage on;
+  barrier end;
   mesh net{1};
   net.start(serve_idle(on, 10s));
   net.run(rouse(net.host(0), "a", "1"));
-  barrier end;
   on.hold("closing", end);
   net.advance(15s);
   REQUIRE(end.waiting() == 1);

@@ -223,9 +223,15 @@ TEST_CASE("C-49 C-39 a node that is leaving takes nothing new, serves what it ha
   for (int i = 0; i < 8; ++i)
     reserved_there += row_of(net, "pending " + std::to_string(i))->state == allocation_state::reserved ? 1 : 0;
   REQUIRE(reserved_there > 0);
-  auto& registration = *net.host(leaving).runtime().find_node("m")->registration;
-  net.run(registration.change([](zlink::placement::descriptor_record& d) { d.state = zlink::placement::node_state::relocating; },
-                              net.host(leaving).runtime().time->now() + 10s));
+  auto& runtime = net.host(leaving).runtime();
+  bool announced = false;
+  runtime.infra->post([&] {
+    auto change = runtime.find_node("m")->registration->change(
+      [](zlink::placement::descriptor_record& d) { d.state = zlink::placement::node_state::relocating; },
+      runtime.time->now() + 10s);
+    zlink::detail::start_coroutine(std::move(change), [&announced](auto outcome) { announced = outcome.has_value(); });
+  });
+  net.run_until([&announced] { return announced; });
   net.advance(10s); // everybody has heard of it
   for (int i = 0; i < 12; ++i) {
     const auto made = net.run(open_room(net.host(0), "new " + std::to_string(i)));

@@ -128,12 +128,13 @@ std::function<zlink::task<int>(player&)> refused_yields(stage& scene, error_kind
 TEST_CASE("X-35 X-37 yield on Entry and PerActor Spots is refused before any effect, and the turn is kept") {
   stage scene;
   scene.acts["try"] = refused_yields(scene, error_kind::invalid_configuration);
+  bool stored = false;
   mesh net{1};
   net.start(serve(scene));
   prepare(net, "s", "split");
   for (const auto& id : {std::string{"s"}, net.host(0).mesh("m").entry_spot_id()}) {
     scene.log.clear();
-    bool stored = false;
+    stored = false;
     net.faults(0).set_rule([&stored](const zlink::testing::store_call& call) {
       stored = stored || call.what == zlink::testing::store_operation::write;
       return zlink::testing::store_fault::none;

@@ -11,6 +11,8 @@ namespace zlink::detail {
 
 namespace {
 
+constexpr std::chrono::milliseconds longest_idle_timeout = std::chrono::years{100};
+
 constexpr std::string_view default_rid_prefix = "node"; // C-5
 
 bool is_rid_prefix(std::string_view text) noexcept {
@@ -142,7 +144,8 @@ void node_runtime::fix_identity(random_source& random) {
   home.mesh_name = mesh_name();
   home.node_rid = identity.node_rid;
   home.request_timeout = settings.request_timeout;
-  home.instance_idle_timeout = settings.instance_idle_timeout;
+  // Compared in nanoseconds, which count 292 years.
+  home.instance_idle_timeout = std::min(settings.instance_idle_timeout, longest_idle_timeout);
   activations = std::make_unique<fair_limit>(settings.activation_concurrency);
   identity_fixed_ = true;
 }

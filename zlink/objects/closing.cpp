@@ -125,12 +125,19 @@ void closing::quiet(spot_object& object) noexcept {
 
 bool closing::hold(spot_object& object, submission& message) {
   std::vector<submission> unmarked;
+  std::optional<admission_notice> accepted; // a one-way message is: to be held is no wait for room (M-2, M-4)
   {
     std::lock_guard guard{mutex_};
     const auto i = closing_.find(&object);
     if (i == closing_.end() || i->second->replaced)
       return false;
     unmarked = gather(*i->second); // those that waited for room came before this one
+    if (message.arrived() == nullptr && message.peek()->kind != record_kind::request) {
+      auto* r = message.take();
+      accepted.emplace(*r);
+      message = submission{r, message.id(), std::make_unique<instance_intent>(*message.intent()), {},
+                           host_.time->now() + object.home_node().request_timeout};
+    }
     i->second->held.push_back(std::move(message));
   }
   refuse_unmarked(std::move(unmarked));

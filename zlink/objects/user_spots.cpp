@@ -341,11 +341,16 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
   }
   const error why = built ? error{error_kind::internal_failure, "the store did not carry out the creation of \"" + made.id + '"'}
                           : built.error();
-  if (built && !built->accepted) {
+  const bool declined = built && !built->accepted;
+  if (declined)
     host_.activations.reject(*object);
+  else
+    host_.activations.discard(*object, why);
+  // Nothing of the attempt is left when its caller learns of its end, and calls again (C-87).
+  auto ending = run_turn<bool>(*object, *host_.infra, [](execution_object&) { return true; });
+  co_await std::move(ending);
+  if (declined)
     co_return done;
-  }
-  host_.activations.discard(*object, why);
   co_return why;
 }
 

@@ -253,10 +253,11 @@ TEST_CASE("C-107 C-110 C-111 an idle Instance Spot is evicted, others never, and
   CHECK(on.count("closing") == 2);
 }
 
-TEST_CASE("C-107 without an idle timeout nothing is evicted") {
+TEST_CASE("C-107 without an idle timeout, or with one beyond all time, nothing is evicted") {
   stage on;
   mesh net{1};
-  net.start(serve(on));
+  SUBCASE("without") { net.start(serve(on)); }
+  SUBCASE("beyond all time") { net.start(serve_idle(on, std::chrono::milliseconds::max())); }
   net.run(rouse(net.host(0), "a", "1"));
   net.advance(30min);
   CHECK(on.count("closing") == 0);

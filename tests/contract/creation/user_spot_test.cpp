@@ -340,6 +340,29 @@ TEST_CASE("C-87 a callback that throws ends the attempt in one failure and leave
   }
 }
 
+TEST_CASE("C-87 C-73 whose creation has failed or was declined may use the id at once, for another kind too") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    stage on;
+    mesh net{{.hosts = 1, .seed = seed}};
+    INFO("seed ", net.seed());
+    net.start(serve(on));
+    SUBCASE("failed") {
+      on.at = [&](const std::string& now, const std::string&) {
+        if (now == "initialize")
+          throw std::runtime_error{"not today"};
+      };
+      CHECK(failure(net, open_room(net.host(0), "a")) == error_kind::internal_failure);
+      on.at = nullptr;
+    }
+    SUBCASE("declined") {
+      on.answer = [](const std::string&) { return zlink::reject(); };
+      CHECK(net.run(open_room(net.host(0), "a")).state == spot_create_state::rejected);
+    }
+    CHECK(on.alive == 0);
+    CHECK(net.run(rouse(net.host(0), "a", "1")).word == "1");
+  }
+}
+
 TEST_CASE("C-83 the factory gets a context with the identity, and an instance with another one never becomes Ready") {
   stage on;
   std::optional<zlink::spot_context> kept;

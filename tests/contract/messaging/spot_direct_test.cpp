@@ -242,6 +242,25 @@ TEST_CASE("M-64 C-117 behind a closing seal: not_found without intent, with inte
   }
 }
 
+TEST_CASE("M-2 M-4 C-117 a send that is held for the next incarnation is admitted, however long on_closing takes") {
+  for (std::size_t from : {0, 1}) {
+    CAPTURE(from);
+    evidence log;
+    mesh net{2};
+    net.start([&log](host& started, std::size_t index) { serve_lingering(started, index, log); });
+    const auto spots = net.host(from).spots();
+    CHECK(net.run(spots.request_to_spot("c", ask{"close"}).instance_spot("lingering").submit<answer>()).text == "close!");
+    net.run_until([&] { return log.gate.waiting() == 1; });
+    const auto before = net.elapsed();
+    net.run(spots.send_to_spot("c", note{"held send"}).instance_spot("lingering").submit());
+    CHECK(net.elapsed() == before);
+    net.advance(5s); // longer than the send timeout
+    log.gate.open();
+    net.run_until_idle();
+    CHECK(log.runs == std::vector<std::string>{"close", "closing", "closed", "held send"});
+  }
+}
+
 TEST_CASE("M-64 C-117 a User Spot behind its seal is not_found") {
   evidence log;
   mesh net{2};

@@ -51,6 +51,10 @@ task<void> host_runtime::shutdown_sequence() {
     const auto failed_before = closings.failed_callbacks.load();
     auto closing = close_all(deadline);
     const bool all_closed = co_await std::move(closing);
+    while (outside.size() != 0 && time->now() < deadline) { // requests that were started go on until then
+      auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
+      co_await std::move(pausing);
+    }
     if (closings.failed_callbacks.load() != failed_before)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::teardown_failed};
     if (!all_closed || time->now() >= deadline)

@@ -176,6 +176,32 @@ TEST_CASE("L-243 a callback that throws and a deadline that passes each have the
   CHECK(on.count("handle") == 1);
 }
 
+TEST_CASE("X-168 L-241 requests that a host has started go on to the drain deadline, then they end in shutting_down") {
+  for (const bool in_time : {true, false}) {
+    CAPTURE(in_time);
+    stage on;
+    barrier open;
+    mesh net{2};
+    net.start(serve_beside_client(on));
+    on.hold("handle", open);
+    auto asked = rouse(net.host(0), "a", "1", 5min); // host 1 handles it
+    net.run_until([&] { return open.waiting() == 1; });
+    const auto began = net.elapsed();
+    auto ending = net.host(0).shutdown();
+    net.advance(2s);
+    if (in_time) {
+      open.open();
+      CHECK(net.run(std::move(asked)).word == "1");
+      CHECK(net.run(std::move(ending)).outcome == shutdown_outcome::stopped);
+    } else {
+      CHECK(failure(net, std::move(asked)) == error_kind::shutting_down);
+      CHECK(net.elapsed() - began >= 30s);
+      CHECK(net.run(std::move(ending)).reason == shutdown_reason::deadline_exceeded);
+      open.open();
+    }
+  }
+}
+
 TEST_CASE("L-247 concurrent shutdowns share one operation, and later ones its result") {
   stage on;
   mesh net{1};

@@ -8,6 +8,9 @@
 
 #include <csignal>
 #include <iostream>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 namespace zlink {
 
@@ -52,6 +55,24 @@ std::unique_ptr<caf::actor_system_config> make_config() {
   return config;
 }
 
+/// Hosts whose handlers did not end. Never destroyed, and seen by whoever looks for memory that nothing leads to.
+class hosts_left_behind {
+public:
+  void keep(std::unique_ptr<host> one) {
+    std::lock_guard guard{mutex_};
+    all_.push_back(std::move(one));
+  }
+
+private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<host>> all_;
+};
+
+hosts_left_behind& left_behind() {
+  static auto& the_hosts = *new hosts_left_behind;
+  return the_hosts;
+}
+
 } // namespace
 
 host::host(host_options options)
@@ -75,7 +96,7 @@ host::~host() {
   if (runtime_->options.environment == nullptr)
     sync_wait(runtime_->shutdown()); // with an injected environment its owner has shut the host down
   if (runtime_->left_behind()) {
-    static_cast<void>(new host{*this}); // never destroyed: so the bound of ~host is kept
+    left_behind().keep(std::unique_ptr<host>{new host{*this}}); // so the bound of ~host is kept
     return;
   }
   runtime_->end();

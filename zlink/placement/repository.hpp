@@ -12,18 +12,38 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace zlink::placement {
 
 class transition_batcher;
 
+/// The end of an operation by whoever has been asked; with `shutting_down` if that one ends without an answer.
+template <class T>
+class awaited_answer {
+public:
+  explicit awaited_answer(detail::counted_ptr<detail::operation<T>> ended) noexcept : ended_(std::move(ended)) {}
+  awaited_answer(awaited_answer&&) noexcept = default;
+  awaited_answer& operator=(awaited_answer&&) = delete;
+  ~awaited_answer() {
+    if (!ended_)
+      return;
+    ended_->dispatcher = nullptr; // its unit has ended: whoever waits is told here, and goes no further than its own end
+    ended_->fail({error_kind::shutting_down, "the host has ended"});
+  }
+  void operator()(T value) { std::exchange(ended_, nullptr)->set(result<T>{std::move(value)}); }
+
+private:
+  detail::counted_ptr<detail::operation<T>> ended_;
+};
+
 /// A task that ends when `begin(done)` has called `done(value)`, on whatever thread; awaited in the unit.
 template <class T, class Begin>
 task<T> task_of(detail::infrastructure& unit, Begin begin) {
   auto ended = detail::new_counted<detail::operation<T>>();
   ended->dispatcher = unit.unit();
-  begin([ended](T value) { ended->set(result<T>{std::move(value)}); });
+  begin(awaited_answer<T>{ended});
   return task<T>{std::move(ended)};
 }
 

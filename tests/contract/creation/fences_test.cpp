@@ -162,6 +162,7 @@ TEST_CASE("C-69 C-70 a target builds for the very reservation that the question 
 
 TEST_CASE("C-118 an owner closes the very incarnation, under the ownership that whoever asks has read") {
   stage on;
+  barrier end;
   mesh net{2};
   net.start(serve_beside_client(on));
   const auto ref = net.run(open_room(net.host(0), "a")).spot;
@@ -197,7 +198,6 @@ TEST_CASE("C-118 an owner closes the very incarnation, under the ownership that 
     q.authority = zlink::placement::row_in(cell)->authority.value;
     q.version = cell.version;
   });
-  barrier end;
   on.hold("closing", end);
   for (int i = 0; i < 3; ++i) // the same question again, and another one about the same Spot
     ask_forged(net, zlink::detail::control_command::close_spot, honest, operation + (i == 2 ? 1 : 0));

@@ -195,7 +195,7 @@ TEST_CASE("what a node handler has begun and not awaited goes on, whatever the d
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     stage scene;
     mesh net{{.hosts = 2, .seed = seed}};
-    const auto wait_for = [&scene](const std::string& what) -> zlink::task<int> {
+    const auto wait_for = [&scene](std::string what) -> zlink::task<int> {
       co_await scene.pass(what);
       co_return 0;
     };

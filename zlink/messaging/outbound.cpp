@@ -17,10 +17,10 @@ std::optional<error> conflict(spot_kind kind, const std::string& type, const ins
     return std::nullopt;
   if (kind == spot_kind::instance && (!intent->type || *intent->type == type))
     return std::nullopt;
-  std::string is = std::string{to_string(kind)} + " spot";
+  std::string is = std::string{kind == spot_kind::user ? "a " : "an "} + to_string(kind) + " spot";
   if (!type.empty())
     is += " of type \"" + type + '"';
-  return error{error_kind::type_mismatch, '"' + std::string{id} + "\" is an " + is + ", the call asks for an instance spot"
+  return error{error_kind::type_mismatch, '"' + std::string{id} + "\" is " + is + ", the call asks for an instance spot"
                                             + (intent->type ? " of type \"" + *intent->type + '"' : std::string{})};
 }
 

@@ -37,6 +37,9 @@ function(zlink_own_code target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Once optimised, std's own code sets these two off in g++ 12 (its bug 105651; the inside of an empty std::optional).
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+    if(ZLINK_SANITIZE) # and these two, where a sanitizer's checks stand between its lines
+      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+    endif()
   endif()
   if(ZLINK_WERROR)
     target_compile_options(${target} PRIVATE -Werror)

@@ -47,24 +47,37 @@ inline constexpr caf_packet_ops caf_packet_ops_of{
   [](const void* what) { return caf::deep_to_string(*static_cast<const T*>(what)); },
 };
 
-/// Shows a value as a tuple of one element, without copying or allocating.
-class packet_view final : public caf::type_erased_tuple {
+/// A value of its own for CAF.
+caf::type_erased_value_ptr copy_as_value(const caf_packet_ops& ops, const void* value);
+
+/// A tuple of one packet, whose value lies wherever its owner keeps it.
+template <class Base>
+class one_packet : public Base {
 public:
-  packet_view(const caf_packet_ops& ops, void* value) noexcept : ops_(ops), value_(value) {}
+  one_packet(const caf_packet_ops& ops, void* value) noexcept : ops_(ops), value_(value) {}
   std::size_t size() const noexcept override { return 1; }
   std::uint32_t type_token() const noexcept override { return ops_.type_token; }
   caf::rtti_pair type(std::size_t) const noexcept override { return ops_.rtti(); }
   const void* get(std::size_t) const noexcept override { return value_; }
   void* get_mutable(std::size_t) override { return value_; }
+  using Base::load;
   caf::error load(std::size_t, caf::deserializer& source) override { return ops_.load(value_, source); }
+  using Base::save;
   caf::error save(std::size_t, caf::serializer& sink) const override { return ops_.save(value_, sink); }
+  using Base::stringify;
   std::string stringify(std::size_t) const override { return ops_.to_text(value_); }
-  caf::type_erased_value_ptr copy(std::size_t) const override;
+  using Base::copy;
+  caf::type_erased_value_ptr copy(std::size_t) const override { return copy_as_value(ops_, value_); }
+
+protected:
+  const caf_packet_ops& ops_;
 
 private:
-  const caf_packet_ops& ops_;
   void* value_;
 };
+
+/// Shows a value as a tuple of one element, without copying or allocating.
+using packet_view = one_packet<caf::type_erased_tuple>;
 
 /// Moves the value into a message of one element.
 caf::message to_caf_message(const caf_packet_ops& ops, void* value);

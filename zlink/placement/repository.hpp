@@ -3,6 +3,7 @@
 #pragma once
 
 #include "zlink/execution/infrastructure.hpp"
+#include "zlink/placement/awaited_answer.hpp"
 #include "zlink/placement/generations.hpp"
 #include "zlink/placement/record_codec.hpp"
 #include "zlink/placement/record_keys.hpp"
@@ -18,25 +19,6 @@
 namespace zlink::placement {
 
 class transition_batcher;
-
-/// The end of an operation by whoever has been asked; with `shutting_down` if that one ends without an answer.
-template <class T>
-class awaited_answer {
-public:
-  explicit awaited_answer(detail::counted_ptr<detail::operation<T>> ended) noexcept : ended_(std::move(ended)) {}
-  awaited_answer(awaited_answer&&) noexcept = default;
-  awaited_answer& operator=(awaited_answer&&) = delete;
-  ~awaited_answer() {
-    if (!ended_)
-      return;
-    ended_->dispatcher = nullptr; // its unit has ended: whoever waits is told here, and goes no further than its own end
-    ended_->fail({error_kind::shutting_down, "the host has ended"});
-  }
-  void operator()(T value) { std::exchange(ended_, nullptr)->set(result<T>{std::move(value)}); }
-
-private:
-  detail::counted_ptr<detail::operation<T>> ended_;
-};
 
 /// A task that ends when `begin(done)` has called `done(value)`, on whatever thread; awaited in the unit.
 template <class T, class Begin>

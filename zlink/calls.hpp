@@ -6,6 +6,7 @@
 #include "zlink/message.hpp"
 #include "zlink/metadata.hpp"
 #include "zlink/task.hpp"
+#include "zlink/time_span.hpp"
 
 #include <chrono>
 #include <memory>
@@ -25,7 +26,7 @@ struct instance_intent;
 struct record;
 
 /// Throws `std::invalid_argument` unless the timeout, rounded up to milliseconds, lies in 1..INT_MAX (M-15, X-149).
-std::chrono::milliseconds check_timeout(std::chrono::nanoseconds timeout);
+std::chrono::milliseconds check_timeout(time_span timeout);
 
 enum class call_target : std::uint8_t { spot, node };
 
@@ -41,7 +42,7 @@ public:
 
   void add_metadata(std::string_view key, std::string_view value);
   void add_metadata(const message_metadata& all);
-  void set_timeout(std::chrono::nanoseconds limit);
+  void set_timeout(time_span limit);
   void set_instance_intent(std::optional<std::string> type);
   void set_mesh(std::string name);
 
@@ -134,14 +135,14 @@ class request_terminals {
 public:
   /// 1 ms to INT_MAX ms after rounding up, else `std::invalid_argument`; default is the mesh's request timeout. Covers
   /// resolving, activation, handler and reply. Once.
-  Call& timeout(std::chrono::nanoseconds limit) & {
+  Call& timeout(time_span limit) & {
     self().call_.set_timeout(limit);
     return self();
   }
-  Call&& timeout(std::chrono::nanoseconds limit) && { return std::move(timeout(limit)); }
+  Call&& timeout(time_span limit) && { return std::move(timeout(limit)); }
 
-  /// Sends the request; keeps the caller's turn until the continuation has ended. `R` may be `void` for a request
-  /// that is answered empty.
+  /// Sends the request; keeps the caller's turn until the continuation has ended. `R` is `void` for a request
+  /// that is answered empty. A reply of another type than `R` is `protocol_error` (M-137).
   template <class R>
   task<R> submit(std::stop_token cancel = {}) {
     return start<R>(turn_use::submit, std::move(cancel));

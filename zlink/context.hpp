@@ -25,11 +25,11 @@ namespace detail {
 
 class spot_object;
 
-void start_ask(spot_object& object, const caf::actor& whom, caf::message question, std::chrono::nanoseconds timeout,
+void start_ask(spot_object& object, const caf::actor& whom, caf::message question, time_span timeout,
                counted_ptr<operation_base> ended);
 /// Registers while `configure()` runs; throws `operation_failed(invalid_operation)` at any other time (M-157).
 void register_handler(spot_object& object, handler_entry entry);
-task<timer> start_timer(spot_object& object, std::string name, std::chrono::nanoseconds period, timer_options options,
+task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
                         handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel);
 
 template <auto Handler>
@@ -129,11 +129,10 @@ public:
 
   /// A logical timer of this Spot; a name registered again replaces its former registration. Throws
   /// `std::invalid_argument` unless the name is not empty and the period a positive whole number of milliseconds.
-  template <auto Handler, class Rep, class Period>
-  task<timer> add_timer(std::string name, std::chrono::duration<Rep, Period> period, timer_options options = {},
-                        std::stop_token cancel = {}) const {
-    return detail::start_timer(*object_, std::move(name), std::chrono::duration_cast<std::chrono::nanoseconds>(period),
-                               options, &detail::tick_handler<Handler>::invoke, std::move(cancel));
+  template <auto Handler>
+  task<timer> add_timer(std::string name, time_span period, timer_options options = {}, std::stop_token cancel = {}) const {
+    return detail::start_timer(*object_, std::move(name), period, options, &detail::tick_handler<Handler>::invoke,
+                               std::move(cancel));
   }
 
   /// `body(std::stop_token)` runs on the host's worker pool, outside of any turn.
@@ -147,7 +146,7 @@ public:
   /// there (D-17). Fails with `deadline_exceeded` after `timeout` (1 ms to INT_MAX ms), `unavailable` if the actor is gone,
   /// `internal_failure` with the platform code if it answered an error. Inside a turn of this Spot only.
   template <class R, class... Ts>
-  task<R> ask(const caf::actor& whom, std::chrono::nanoseconds timeout, Ts... question) const {
+  task<R> ask(const caf::actor& whom, time_span timeout, Ts... question) const {
     auto ended = detail::new_counted<detail::operation<R>>();
     detail::start_ask(*object_, whom, caf::make_message(std::move(question)...), timeout, ended);
     return task<R>{std::move(ended)};

@@ -39,7 +39,7 @@ public:
 
   void set_mesh(std::string name);
   void set_request(message request);
-  void set_timeout(std::chrono::nanoseconds limit);
+  void set_timeout(time_span limit);
   task<spot_create_result> start(turn_use use, std::stop_token cancel);
 
 private:
@@ -75,11 +75,11 @@ public:
   }
   /// 1 ms to INT_MAX ms, else `std::invalid_argument`; default is the mesh's request timeout. Covers everything up to the
   /// outcome (C-60). Once.
-  Call& timeout(std::chrono::nanoseconds limit) & {
+  Call& timeout(time_span limit) & {
     self().call_.set_timeout(limit);
     return self();
   }
-  Call&& timeout(std::chrono::nanoseconds limit) && { return std::move(timeout(limit)); }
+  Call&& timeout(time_span limit) && { return std::move(timeout(limit)); }
 
   /// Ends with an outcome, also a rejection; fails with the kinds of chapter "creation" of the reference.
   task<spot_create_result> submit(std::stop_token cancel = {}) {

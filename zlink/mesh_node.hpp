@@ -223,10 +223,10 @@ public:
   /// Factory and initialise sequences at once; at least 1 (C-42).
   mesh_node& activation_concurrency(std::uint32_t sequences);
   /// 0: Instance Spots are never evicted (C-107).
-  mesh_node& instance_spot_idle_timeout(std::chrono::milliseconds timeout);
+  mesh_node& instance_spot_idle_timeout(time_span timeout);
   /// Default for calls from this node's objects, and from outside where this is the only mesh.
-  mesh_node& request_timeout(std::chrono::nanoseconds timeout);
-  mesh_node& send_timeout(std::chrono::nanoseconds timeout);
+  mesh_node& request_timeout(time_span timeout);
+  mesh_node& send_timeout(time_span timeout);
 
   /// Serves node-direct messages: `handler(const T&, const message_context&)` returns nothing for sends, a packet for
   /// requests, or a task of either. Runs beside everything else.

@@ -62,8 +62,10 @@ struct timer_state {
   std::atomic<bool> cancelled{false};
 };
 
-/// Throws `std::invalid_argument` for an empty name, a period below 1 ms, or a catch-up bound below 1 where it counts
-///
+/// Beyond it a due time could not be told.
+inline constexpr std::chrono::milliseconds longest_timer_period = std::chrono::years{100};
+/// Throws `std::invalid_argument` for an empty name, a period below 1 ms or beyond the longest, or a catch-up bound below 1
+/// where it counts.
 void require_valid_timer(std::string_view name, std::chrono::milliseconds period, const timer_options& options);
 
 } // namespace detail

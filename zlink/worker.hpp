@@ -36,13 +36,13 @@ public:
   worker_call(worker_call&&) noexcept = default;
   worker_call& operator=(worker_call&&) noexcept = default;
 
-  /// Covers queueing too; default is the mesh's request timeout. Throws `std::invalid_argument` unless positive.
-  worker_call& timeout(std::chrono::milliseconds limit) & {
-    detail::check_timeout(limit);
-    start_.timeout = limit;
+  /// Covers queueing too; default is the mesh's request timeout. Throws
+  /// `std::invalid_argument` unless it is 1 ms to INT_MAX ms after rounding up.
+  worker_call& timeout(time_span limit) & {
+    start_.timeout = detail::check_timeout(limit);
     return *this;
   }
-  worker_call&& timeout(std::chrono::milliseconds limit) && { return std::move(timeout(limit)); }
+  worker_call&& timeout(time_span limit) && { return std::move(timeout(limit)); }
 
   /// Keeps the turn until the continuation has ended.
   task<T> submit(std::stop_token cancel = {}) { return start(detail::turn_use::submit, std::move(cancel)); }

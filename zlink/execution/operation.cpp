@@ -5,6 +5,8 @@
 #include "zlink/execution/executor.hpp"
 #include "zlink/execution/turn.hpp"
 
+#include <caf/message.hpp>
+
 namespace zlink::detail {
 
 error operation_base::timeout_error() const {
@@ -112,6 +114,13 @@ error unexpected_reply(payload& body, const char* wanted) {
   else
     text += "of another type";
   return {error_kind::protocol_error, text + "; the caller asked for \"" + wanted + '"'};
+}
+
+bool is_empty_reply(payload& body) noexcept {
+  if (body.empty())
+    return true;
+  const auto* message = body.get<caf::message>(); // of a behaviour that returns nothing
+  return message != nullptr && message->empty();
 }
 
 } // namespace zlink::detail

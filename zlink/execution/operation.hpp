@@ -108,6 +108,7 @@ private:
 
 /// Error for a reply whose value is of another type than the caller asked for (M-137).
 error unexpected_reply(payload& body, const char* wanted);
+bool is_empty_reply(payload& body) noexcept;
 /// Decodes `body` into a constructed `into` of the packet type; an error if it is something else or undecodable.
 std::optional<error> decode_reply(payload& body, const packet_type& wanted, void* into) noexcept;
 
@@ -136,7 +137,7 @@ public:
     else if (auto failed = caf_failure(body))
       set(result<T>{std::move(*failed)});
     else if constexpr (std::is_void_v<T>)
-      set(result<void>{});
+      set(is_empty_reply(body) ? result<void>{} : result<void>{unexpected_reply(body, "an empty reply")});
     else
       accept_value(body);
   }

@@ -248,7 +248,7 @@ void create_call::set_request(message request) {
   twice_ = twice_ || request_;
   request_ = std::move(request);
 }
-void create_call::set_timeout(std::chrono::nanoseconds limit) {
+void create_call::set_timeout(time_span limit) {
   const auto checked = check_timeout(limit);
   twice_ = twice_ || timeout_;
   timeout_ = checked;

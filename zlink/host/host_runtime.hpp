@@ -132,7 +132,8 @@ private:
   task<void> lease_regained();
   void sweep_idle_later();
   task<void> shutdown_sequence();
-  task<bool> close_all(steady_time deadline);
+  task<void> publish_draining(steady_time until);
+  task<void> end_work(steady_time deadline);
   task<void> release_all(steady_time until);
 
   std::shared_ptr<link_transport> make_transport(const std::string& mesh);

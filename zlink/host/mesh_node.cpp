@@ -125,19 +125,19 @@ mesh_node& mesh_node::activation_concurrency(std::uint32_t sequences) {
   return *this;
 }
 
-mesh_node& mesh_node::instance_spot_idle_timeout(std::chrono::milliseconds timeout) {
+mesh_node& mesh_node::instance_spot_idle_timeout(time_span timeout) {
   runtime_->require_configuring("instance_spot_idle_timeout");
-  runtime_->settings.instance_idle_timeout = timeout;
+  runtime_->settings.instance_idle_timeout = timeout.milliseconds();
   return *this;
 }
 
-mesh_node& mesh_node::request_timeout(std::chrono::nanoseconds timeout) {
+mesh_node& mesh_node::request_timeout(time_span timeout) {
   runtime_->require_configuring("request_timeout");
   runtime_->settings.request_timeout = detail::check_timeout(timeout);
   return *this;
 }
 
-mesh_node& mesh_node::send_timeout(std::chrono::nanoseconds timeout) {
+mesh_node& mesh_node::send_timeout(time_span timeout) {
   runtime_->require_configuring("send_timeout");
   runtime_->settings.send_timeout = detail::check_timeout(timeout);
   return *this;

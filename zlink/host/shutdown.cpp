@@ -3,6 +3,8 @@
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/placement/pause.hpp"
 
+#include <algorithm>
+
 namespace zlink::detail {
 
 namespace {
@@ -37,38 +39,20 @@ task<void> host_runtime::shutdown_sequence() {
   const auto deadline = time->now() + options.shutdown_deadline;
   state.store(host_state::draining, std::memory_order_release);
   shutdown_result outcome;
-  if (served && repository) {
-    for (auto& node : nodes) {
-      auto& n = node->runtime();
-      n.links->drain();
-      if (!n.registration->stamp())
-        continue;
-      auto publishing = n.registration->change(
-        [](placement::descriptor_record& d) { d.state = placement::node_state::draining; },
-        std::min(deadline, time->now() + release_patience));
-      co_await std::move(publishing);
-    }
+  if (served) {
+    auto publishing = publish_draining(std::min(deadline, time->now() + release_patience));
+    co_await std::move(publishing);
     const auto failed_before = closings.failed_callbacks.load();
-    auto closing = close_all(deadline);
-    const bool all_closed = co_await std::move(closing);
-    while (outside.size() != 0 && time->now() < deadline) { // requests that were started go on until then
-      auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
-      co_await std::move(pausing);
-    }
+    auto ending = end_work(deadline);
+    co_await std::move(ending);
     if (closings.failed_callbacks.load() != failed_before)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::teardown_failed};
-    if (!all_closed || time->now() >= deadline)
+    if (time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
   }
-  if (!repository)
-    for (auto& node : nodes)
-      if (node->runtime().links)
-        node->runtime().links->stop();
   outside.fail_all({error_kind::shutting_down, "the host is shutting down"});
-  if (repository) {
-    auto releasing = release_all(time->now() + release_patience);
-    co_await std::move(releasing);
-  }
+  auto releasing = release_all(time->now() + release_patience);
+  co_await std::move(releasing);
   state.store(host_state::stopped, std::memory_order_release);
   std::vector<counted_ptr<operation<shutdown_result>>> told;
   {
@@ -80,27 +64,55 @@ task<void> host_runtime::shutdown_sequence() {
     waiter->set(result<shutdown_result>{outcome});
 }
 
-/// False: a handler does not end; what it uses stays behind.
-task<bool> host_runtime::close_all(steady_time deadline) {
+task<void> host_runtime::publish_draining(steady_time until) {
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    n.links->drain();
+    if (!n.registration || !n.registration->stamp())
+      continue;
+    auto publishing = n.registration->change(
+      [](placement::descriptor_record& d) { d.state = placement::node_state::draining; }, until);
+    co_await std::move(publishing);
+  }
+}
+
+/// Handlers, callbacks and requests go on up to the deadline (X-168, L-241). What a handler uses that does not end then
+/// stays behind.
+task<void> host_runtime::end_work(steady_time deadline) {
   std::vector<task<bool>> closes;
-  for (auto& object : objects.snapshot())
-    closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
-  while (objects.size() != 0 || closings.under_way() != 0) {
-    if (time->now() >= deadline + handler_patience) {
+  const auto close_all = [&] {
+    for (auto& object : objects.snapshot())
+      closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
+  };
+  close_all();
+  bool cut_short = false;
+  for (;;) {
+    if (closings.under_way() == 0) // an activation that was under way when the drain began is an object by now (L-251)
+      close_all();
+    const bool handlers_left = objects.size() != 0 || closings.under_way() != 0
+                               || std::ranges::any_of(nodes, [](auto& n) { return n->runtime().handlers.busy(); });
+    const auto now = time->now();
+    if (!handlers_left && (now >= deadline || (outside.size() == 0 && !messages.resolving())))
+      co_return;
+    if (now >= deadline && !std::exchange(cut_short, true))
+      for (auto& node : nodes)
+        node->runtime().handlers.cut_short({error_kind::shutting_down, "the host is shutting down"});
+    if (now >= deadline + handler_patience) {
       left_behind_ = true;
-      co_return false;
+      co_return;
     }
     auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
     co_await std::move(pausing);
-    // An activation that was under way when the drain began shows up as another object (L-251).
-    if (closings.under_way() == 0)
-      for (auto& object : objects.snapshot())
-        closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
   }
-  co_return true;
 }
 
 task<void> host_runtime::release_all(steady_time until) {
+  if (!repository) {
+    for (auto& node : nodes)
+      if (node->runtime().links)
+        node->runtime().links->stop();
+    co_return;
+  }
   auto sweeping = sweep->stop();
   co_await std::move(sweeping);
   auto removing = sweep->remove_own(until);

@@ -5,8 +5,8 @@
 
 namespace zlink::detail {
 
-std::chrono::milliseconds check_timeout(std::chrono::nanoseconds timeout) {
-  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+std::chrono::milliseconds check_timeout(time_span timeout) {
+  const auto rounded = timeout.milliseconds();
   if (rounded < std::chrono::milliseconds{1} || rounded > defaults::longest_timeout)
     throw std::invalid_argument{"a timeout of " + std::to_string(rounded.count())
                                 + " ms; it must be 1 ms to 2147483647 ms"};
@@ -75,7 +75,7 @@ void message_call::add_metadata(const message_metadata& all) {
     add_metadata(key, value);
 }
 
-void message_call::set_timeout(std::chrono::nanoseconds limit) {
+void message_call::set_timeout(time_span limit) {
   const auto checked = check_timeout(limit);
   auto& o = more();
   if (o.timeout)

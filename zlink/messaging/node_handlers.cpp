@@ -36,8 +36,10 @@ public:
     return {};
   }
   void on_handler_ended(record&) noexcept override {
-    if (std::exchange(suspended_, false)) // else it asks for the next one itself
-      table_.ended(*this);
+    if (!std::exchange(suspended_, false))
+      return; // it asks for the next one itself
+    table_.resumed();
+    wake(); // behind the reply
   }
   void on_quiet() noexcept override {
     watch_quiet(false);
@@ -52,8 +54,8 @@ private:
 node_handlers::~node_handlers() {
   for (auto* r : waiting_)
     refuse(r, error{error_kind::shutting_down, "the host has ended"});
-  for (auto* idle : resting_)
-    idle->unref();
+  for (auto* each : all_)
+    each->unref();
 }
 
 void node_handlers::add(function_handler handler) {
@@ -109,7 +111,7 @@ node_handlers::runner* node_handlers::choose_another() {
     return nullptr;
   ++running_;
   if (resting_.empty())
-    return new runner{*this};
+    return all_.emplace_back(new runner{*this});
   auto* chosen = resting_.back();
   resting_.pop_back();
   return chosen;
@@ -126,21 +128,16 @@ record* node_handlers::next_for(runner& ready) {
       waiting_.pop_front();
     } else {
       --running_;
-      settle(ready, quiet);
+      if (quiet)
+        resting_.push_back(&ready);
+      else // what its handlers began and left behind ends in this runner's turns: no other message gets in between
+        ready.watch_quiet(true);
     }
     woken = choose_another();
   }
   if (woken != nullptr)
     woken->wake();
   return next;
-}
-
-/// What its handlers began and left behind ends in this runner's turns: no other message gets in between.
-void node_handlers::settle(runner& done, bool quiet) {
-  if (quiet)
-    resting_.push_back(&done);
-  else
-    done.watch_quiet(true);
 }
 
 void node_handlers::suspended() {
@@ -154,21 +151,33 @@ void node_handlers::suspended() {
     woken->wake();
 }
 
-void node_handlers::ended(runner& done) {
-  const bool quiet = done.quiet();
-  runner* woken = nullptr;
-  {
-    std::lock_guard guard{mutex_};
-    settle(done, quiet);
-    woken = choose_another();
-  }
-  if (woken != nullptr)
-    woken->wake();
+void node_handlers::resumed() {
+  std::lock_guard guard{mutex_};
+  ++running_; // maybe more than there are workers, until one of them rests
 }
 
 void node_handlers::rest(runner& idle) {
   std::lock_guard guard{mutex_};
   resting_.push_back(&idle);
+}
+
+bool node_handlers::busy() const {
+  std::lock_guard guard{mutex_};
+  return !waiting_.empty() || resting_.size() != all_.size();
+}
+
+void node_handlers::cut_short(const error& why) {
+  std::deque<record*> refused;
+  std::vector<runner*> told;
+  {
+    std::lock_guard guard{mutex_};
+    refused.swap(waiting_);
+    told = all_;
+  }
+  for (auto* r : refused)
+    refuse(r, why);
+  for (auto* each : told)
+    each->home().post([each = counted_ptr<runner>::share(each), why] { each->home().fail_operations(*each, why); });
 }
 
 } // namespace zlink::detail

@@ -44,6 +44,10 @@ public:
 
   /// Takes a send or request for this node. Any thread.
   void accept(record* r);
+  /// Messages wait, or handlers have not ended with all that they began. Any thread.
+  bool busy() const;
+  /// What has not started is refused, what handlers wait for fails. Any thread.
+  void cut_short(const error& why);
 
 private:
   class runner;
@@ -54,9 +58,8 @@ private:
   record* next_for(runner& ready);
   /// A handler is suspended: another runner may take its place.
   void suspended();
-  /// The handler of `done`, which was suspended, has ended.
-  void ended(runner& done);
-  void settle(runner& done, bool quiet);
+  /// It has ended: its runner asks for the next message.
+  void resumed();
   void rest(runner& idle);
   /// A runner that is to ask for the front message, if there is one and one more may run. Inside the lock.
   runner* choose_another();
@@ -65,8 +68,9 @@ private:
   const std::string mesh_name_;
   std::vector<std::unique_ptr<function_handler>> entries_;
   std::vector<filter_maker> filters_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<record*> waiting_;
+  std::vector<runner*> all_;
   std::vector<runner*> resting_;
   unsigned running_ = 0; ///< runners that serve a message or are about to ask for one
 };

@@ -48,6 +48,8 @@ public:
                           std::optional<error>& why);
   /// Others of that id wait to be resolved: queue behind them.
   bool is_resolving(std::string_view id) const noexcept;
+  /// Messages of any id do.
+  bool resolving() const noexcept { return resolving_.load(std::memory_order_acquire) != 0; }
   /// Takes the message of this node on its way, whatever that is. Any thread.
   void submit(submission message);
   /// Messages for the next incarnation of a Spot that is gone, in order and before all that come after them (C-117). They

@@ -134,11 +134,15 @@ result<outbound::chosen_target> outbound::choose_among(const placement::director
   }
   placement::placement_wish wish{node.mesh_name(), placement::object_kind::instance_spot, target.type,
                                  placement::slots_of(placement::object_kind::instance_spot, target.type), {}};
+  if (host_.ending()) // what is known of this node may be older (C-38)
+    wish.excluded.push_back(node.identity);
   for (;;) {
     auto choice = placement::choose_node(all, wish, *host_.random);
     if (const auto* none = std::get_if<placement::no_candidate>(&choice)) {
       if (target.descriptor)
         return target; // none of them is linked: the caller hears that
+      if (host_.ending())
+        return error{error_kind::shutting_down, "the host is shutting down, and no other node can take its place"};
       return error{none->kind(), "instance spot type \"" + target.type + "\": " + placement::to_string(none->cause)};
     }
     const auto& chosen = std::get<const placement::descriptor_record*>(choice)->node;

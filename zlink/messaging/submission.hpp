@@ -62,10 +62,21 @@ public:
   steady_time room_due() const noexcept { return room_due_; }
   /// The caller has its outcome already: the message must not be submitted any more.
   bool over() const noexcept { return operation_ && operation_->done(); }
+  /// Nobody waits for its reply any more. What is one-way has been accepted when it waits without a call.
+  bool expired(steady_time now) const noexcept {
+    const bool limited = record_->kind == record_kind::request && record_->deadline != steady_time{};
+    return over() || (limited && record_->deadline <= now);
+  }
   record* peek() const noexcept { return record_; }
   /// Null for a message of this node.
   const arrival* arrived() const noexcept { return arrived_.node == nullptr ? nullptr : &arrived_; }
   void arrive(const arrival& from) noexcept { arrived_ = from; }
+  /// This node cannot take it, whoever chose it: another one is chosen for a Spot like the one that has ended (C-117).
+  void choose_again(const std::string& type, std::string_view mesh) {
+    arrived_ = {};
+    intent_->type = type;
+    intent_->mesh = std::string{mesh};
+  }
   /// The gate that its caller holds while it waits, or null.
   const gate* forbidden() const noexcept { return forbidden_; }
   void forbid(const gate* held) noexcept { forbidden_ = held; }

@@ -5,6 +5,9 @@
 #include "zlink/objects/row_change.hpp"
 #include "zlink/objects/spot_timers.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace zlink::detail {
 
 /// One close, from the request to the release of the id.
@@ -365,6 +368,9 @@ task<void> closing::release(std::shared_ptr<state> closing) {
   std::vector<counted_ptr<operation<bool>>> told;
   {
     std::lock_guard guard{mutex_};
+    if (host_.ending())
+      for (auto& message : closing->held)
+        message.choose_again(object.factory().type, object.mesh_name());
     if (!closing->held.empty()) // in line before the id is free, so that nothing overtakes them
       host_.messages.hand_over(object.id(), std::move(closing->held));
     told = std::move(closing->at_end);
@@ -375,9 +381,22 @@ task<void> closing::release(std::shared_ptr<state> closing) {
     waiter->set(closing->sealed_answer());
 }
 
-bool closing::holds_messages(const state& closing) const {
-  std::lock_guard guard{mutex_};
-  return !closing.held.empty();
+/// Those that nobody waits for any more end: no incarnation is made for them (C-102).
+bool closing::holds_messages(state& closing) {
+  const auto now = host_.time->now();
+  std::vector<submission> expired;
+  bool holds = false;
+  {
+    std::lock_guard guard{mutex_};
+    auto& held = closing.held;
+    const auto from = std::stable_partition(held.begin(), held.end(), [now](const auto& m) { return !m.expired(now); });
+    std::move(from, held.end(), std::back_inserter(expired));
+    held.erase(from, held.end());
+    holds = !held.empty();
+  }
+  for (auto& message : expired)
+    message.fail({error_kind::deadline_exceeded, "spot \"" + message.id() + "\" did not come back to life in time"});
+  return holds;
 }
 
 /// The row names the next incarnation, with these numbers; nothing: there is none.
@@ -412,6 +431,11 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
   auto& node = *host_.find_node(old.mesh_name());
   auto fresh = host_.activations.make_object(node, old.factory(), old.id());
   fresh->set_generations(numbers->object, numbers->authority);
+  if (!holds_messages(*closing)) {
+    auto removing = remove_row(*fresh);
+    co_await std::move(removing);
+    co_return false;
+  }
   {
     std::lock_guard guard{mutex_};
     for (auto& message : closing->held) {

@@ -48,7 +48,7 @@ private:
   std::shared_ptr<state> begin(counted_ptr<spot_object> object) const;
   std::vector<submission> gather(state& closing);
   void refuse_unmarked(std::vector<submission> messages);
-  bool holds_messages(const state& closing) const;
+  bool holds_messages(state& closing);
   bool is_idle(spot_object& spot) const;
   bool is_lost(const state& closing) const;
   spot_close_reason reason_of(const state& closing) const;

@@ -103,7 +103,7 @@ task<void> user_spot_application::on_relocation_ready_completed(const spot_reloc
   return task<void>::done();
 }
 
-void start_ask(spot_object& object, const caf::actor& whom, caf::message question, std::chrono::nanoseconds timeout,
+void start_ask(spot_object& object, const caf::actor& whom, caf::message question, time_span timeout,
                counted_ptr<operation_base> ended) {
   const auto checked = check_timeout(timeout);
   if (object.fenced())
@@ -116,10 +116,10 @@ void start_ask(spot_object& object, const caf::actor& whom, caf::message questio
 
 void register_handler(spot_object& object, handler_entry entry) { object.register_handler(std::move(entry)); }
 
-task<timer> start_timer(spot_object& object, std::string name, std::chrono::nanoseconds period, timer_options options,
+task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
                         handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel) {
-  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(period);
-  if (whole != period)
+  const auto whole = period.milliseconds();
+  if (whole != period.nanoseconds())
     throw std::invalid_argument{"the period of timer \"" + name + "\" is no whole number of milliseconds"};
   require_valid_timer(name, whole, options);
   if (cancel.stop_requested())

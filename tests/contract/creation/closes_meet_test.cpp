@@ -129,5 +129,125 @@ TEST_CASE("C-109 C-115 closes of one Spot from everywhere at once are one, whate
   }
 }
 
+TEST_CASE("C-117 what is held when its host begins to leave goes to another node, in order") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    stage on;
+    barrier open;
+    mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 5ms, .max_store_delay = 5ms}};
+    INFO("seed ", net.seed());
+    net.start(serve(on));
+    net.run(rouse(net.host(0), "a", "0"));
+    const auto owner = net.owner_of("a");
+    auto& other = net.host(1 - owner);
+    on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
+      return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
+    };
+    on.hold("closing", open);
+    net.run(rouse(other, "a", "close"));
+    net.run_until([&] { return open.waiting() == 1; });
+    auto first = rouse(other, "a", "1");
+    net.run(other.spots().send_to_spot("a", hint{"2"}).instance_spot("cell").submit());
+    auto last = rouse(other, "a", "3");
+    auto here = rouse(net.host(owner), "a", "4");
+    net.advance(20ms);
+    auto ending = net.host(owner).shutdown();
+    net.advance(50ms);
+    on.trace.clear();
+    open.open();
+    CHECK(net.run(std::move(first)).rid == other.mesh("m").rid());
+    CHECK(net.run(std::move(last)).rid == other.mesh("m").rid());
+    CHECK(net.run(std::move(here)).rid == other.mesh("m").rid());
+    CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
+    CHECK(std::vector(on.trace.begin(), on.trace.begin() + 3) == trace{"factory a", "configure a", "initialize a"});
+    const auto handled = [&on](const char* word) { return std::ranges::find(on.trace, std::string{"handle a "} + word); };
+    CHECK(handled("1") < handled("2"));
+    CHECK(handled("2") < handled("3"));
+    CHECK(handled("3") != on.trace.end());
+    CHECK(on.count("factory a") == 1);
+  }
+}
+
+TEST_CASE("C-117 X-168 a host that leaves stays until it has handed on what it held, however long the store takes") {
+  stage on;
+  barrier open;
+  mesh net{2};
+  net.start(serve(on));
+  net.run(rouse(net.host(0), "a", "0"));
+  const auto owner = net.owner_of("a");
+  on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
+    return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
+  };
+  on.hold("closing", open);
+  net.run(rouse(net.host(owner), "a", "close"));
+  net.run_until([&] { return open.waiting() == 1; });
+  net.run(net.host(1 - owner).spots().send_to_spot("a", hint{"1"}).instance_spot("cell").submit());
+  net.advance(20ms);
+  auto ending = net.host(owner).shutdown();
+  net.advance(50ms);
+  auto& store = net.faults(owner);
+  for (const auto fault : {zlink::testing::store_fault::none, zlink::testing::store_fault::hold_call}) // the row's end first
+    store.once(zlink::testing::store_operation::read, zlink::placement::spot_key("a"), fault);
+  open.open();
+  net.run_until([&] { return store.script_done() && store.held() == 1; });
+  net.advance(1s);
+  CHECK(net.host(owner).status().state == zlink::host_state::draining);
+  store.release();
+  CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
+  net.run_until([&] { return on.count("handle a 1") == 1; });
+  CHECK(net.owner_of("a") == 1 - owner);
+}
+
+TEST_CASE("C-117 what is held when its host leaves, and nobody else can take it, ends in shutting_down") {
+  stage on;
+  barrier open;
+  mesh net{2};
+  net.start(serve_beside_client(on));
+  net.run(rouse(net.host(0), "a", "0"));
+  on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
+    return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
+  };
+  on.hold("closing", open);
+  net.run(rouse(net.host(0), "a", "close"));
+  net.run_until([&] { return open.waiting() == 1; });
+  auto held = rouse(net.host(0), "a", "1");
+  net.advance(20ms);
+  auto ending = net.host(1).shutdown();
+  net.advance(50ms);
+  open.open();
+  CHECK(failure(net, std::move(held)) == zlink::error_kind::shutting_down);
+  CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
+}
+
+TEST_CASE("C-117 C-102 no incarnation is made for messages that nobody waits for any more") {
+  for (std::size_t from : {0, 1}) {
+    CAPTURE(from);
+    stage on;
+    barrier open;
+    mesh net{2};
+    net.start(serve_beside_client(on));
+    net.run(rouse(net.host(0), "a", "0"));
+    on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
+      return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
+    };
+    on.hold("closing", open);
+    net.run(rouse(net.host(0), "a", "close"));
+    net.run_until([&] { return open.waiting() == 1; });
+    auto held = rouse(net.host(from), "a", "1", 100ms);
+    SUBCASE("they ended before the row was renewed") { net.advance(200ms); }
+    SUBCASE("they ended while the row was renewed") {
+      net.advance(50ms);
+      net.faults(1).once(zlink::testing::store_operation::write, zlink::placement::spot_key("a"),
+                         zlink::testing::store_fault::hold_reply);
+    }
+    open.open();
+    CHECK(failure(net, std::move(held)) == zlink::error_kind::deadline_exceeded);
+    net.faults(1).release_all();
+    net.advance(5s);
+    CHECK(on.count("factory a") == 1);
+    CHECK(on.count("handle a 1") == 0);
+    CHECK_FALSE(row_of(net, "a"));
+  }
+}
+
 } // namespace
 } // namespace creation_test

@@ -39,10 +39,10 @@ class player {
 public:
   virtual const common_spot_context& spot() const = 0;
   virtual task<bool> close() = 0;
-  virtual task<timer> add_timer(std::string name, std::chrono::nanoseconds period, timer_options options = {},
+  virtual task<timer> add_timer(std::string name, zlink::time_span period, timer_options options = {},
                                 std::stop_token cancel = {}) = 0;
   /// The same with another handler, which logs "other tick".
-  virtual task<timer> add_other_timer(std::string name, std::chrono::nanoseconds period) = 0;
+  virtual task<timer> add_other_timer(std::string name, zlink::time_span period) = 0;
   const std::string& id() const { return spot().spot_id(); }
 
 protected:
@@ -149,11 +149,11 @@ public:
     else
       throw std::logic_error{"an Entry Spot does not close itself"};
   }
-  task<timer> add_timer(std::string name, std::chrono::nanoseconds period, timer_options options,
+  task<timer> add_timer(std::string name, zlink::time_span period, timer_options options,
                         std::stop_token cancel) override {
     return this->context().template add_timer<&performer::on_tick>(std::move(name), period, options, std::move(cancel));
   }
-  task<timer> add_other_timer(std::string name, std::chrono::nanoseconds period) override {
+  task<timer> add_other_timer(std::string name, zlink::time_span period) override {
     return this->context().template add_timer<&performer::on_other_tick>(std::move(name), period);
   }
 

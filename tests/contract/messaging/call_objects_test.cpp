@@ -226,7 +226,15 @@ TEST_CASE("M-15 O-4 bad arguments are refused at the call, before anything happe
   CHECK_THROWS_AS(call.timeout(0ms), std::invalid_argument);
   CHECK_THROWS_AS(call.timeout(-1ms), std::invalid_argument);
   CHECK_THROWS_AS(call.timeout(std::chrono::milliseconds{INT_MAX} + 1ns), std::invalid_argument);
+  CHECK_THROWS_AS(call.timeout(std::chrono::seconds{18'446'744'075}), std::invalid_argument); // 1.3 s, were it to wrap
+  CHECK_THROWS_AS(call.timeout(std::chrono::hours::max()), std::invalid_argument);
+  CHECK_THROWS_AS(call.timeout(std::chrono::hours::min()), std::invalid_argument);
+  auto room = spots.create("room");
+  CHECK_THROWS_AS(room.timeout(std::chrono::hours::max()), std::invalid_argument);
   CHECK(net.faults(0).log().empty());
+  zlink::host other;
+  CHECK_THROWS_AS(other.add_mesh("m").request_timeout(std::chrono::hours::max()), std::invalid_argument);
+  CHECK_THROWS_AS(other.mesh("m").send_timeout(std::chrono::hours::max()), std::invalid_argument);
   call.timeout(1ns); // rounds up to 1 ms; a refused option was not set
   auto longest =
     spots.request_to_spot("c", ask{"y"}).instance_spot("probe").timeout(std::chrono::milliseconds{INT_MAX});

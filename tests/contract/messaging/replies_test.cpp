@@ -15,6 +15,7 @@ TEST_CASE("M-137 a reply of another type is a protocol_error at the caller") {
   for (std::size_t from : {0, 1}) {
     const auto spots = net.host(from).spots();
     CHECK(failure(net, spots.request_to_spot("c", ask{"x"}).submit<description>()) == error_kind::protocol_error);
+    CHECK(failure(net, spots.request_to_spot("c", ask{"x"}).submit<void>()) == error_kind::protocol_error);
     CHECK(net.run(spots.request_to_spot("c", ask{"y"}).submit<answer>()).text == "y!");
   }
 }

@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   while (activated.load() < 2)
     std::this_thread::sleep_for(std::chrono::milliseconds{1}); // tidy: allow sleep: the benchmark must not take the processor
 
-  constexpr std::uint64_t chunk = 2'000; // outstanding at once
+  const std::uint64_t chunk = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 2000; // outstanding at once
   std::vector<double> rates;
   const auto before_bytes = resident_bytes();
   const auto reads = counting->reads.load();

@@ -236,8 +236,8 @@ worker_start make_io_worker(F body) {
     start_coroutine(drive_io_body<T>(std::move(body), std::move(stop)),
                     [done = std::move(done)](result<T> outcome) mutable {
                       payload p;
-                      if (outcome.is_cancelled())
-                        p.emplace<cancelled_t>();
+                      if (outcome.is_cancelled()) // thrown by the body: a call that is cancelled has ended before
+                        p.emplace<error>(error_kind::internal_failure, "the worker threw operation_cancelled");
                       else if (!outcome)
                         p.emplace<error>(error_kind::internal_failure, to_string(outcome.error()));
                       else if constexpr (!std::is_void_v<T>)

@@ -116,12 +116,13 @@ public:
   using value_type = T;
 
   task(task&& other) noexcept
-    : frame_(std::exchange(other.frame_, nullptr)), operation_(std::move(other.operation_)) {}
+    : frame_(std::exchange(other.frame_, nullptr)), operation_(std::move(other.operation_)), dispatcher_(other.dispatcher_) {}
   task& operator=(task&& other) noexcept {
     if (this != &other) {
       drop();
       frame_ = std::exchange(other.frame_, nullptr);
       operation_ = std::move(other.operation_);
+      dispatcher_ = other.dispatcher_;
     }
     return *this;
   }
@@ -144,6 +145,14 @@ public:
   {
     return task{};
   }
+  /// The same; a callback outside of turns runs on that dispatcher, which stays as long as its host.
+  static task done(const std::shared_ptr<detail::serial_executor>& dispatcher) noexcept
+    requires std::is_void_v<T>
+  {
+    task ended;
+    ended.dispatcher_ = &dispatcher;
+    return ended;
+  }
 
   // -- for the layer ---------------------------------------------------------------------------------------------------
   explicit task(detail::counted_ptr<detail::operation<T>> operation) noexcept : operation_(std::move(operation)) {}
@@ -161,6 +170,7 @@ private:
 
   std::coroutine_handle<promise_type> frame_;
   detail::counted_ptr<detail::operation<T>> operation_;
+  const std::shared_ptr<detail::serial_executor>* dispatcher_ = nullptr; ///< of a task that was made done
 };
 
 template <class T>
@@ -299,6 +309,8 @@ void task<T>::then(F callback) && {
   if constexpr (std::is_void_v<T>)
     if (!operation_ && !frame_) {
       auto ended = detail::new_counted<detail::operation<void>>();
+      if (dispatcher_ != nullptr)
+        ended->dispatcher = *dispatcher_;
       ended->set(result<void>{});
       operation_ = std::move(ended);
     }

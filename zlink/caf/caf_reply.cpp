@@ -33,6 +33,11 @@ private:
 
 } // namespace
 
+bool is_system_message(const caf::type_erased_tuple& content) {
+  return content.match_elements<caf::down_msg>() || content.match_elements<caf::exit_msg>()
+         || content.match_elements<caf::group_down_msg>() || content.match_elements<caf::error>();
+}
+
 record* make_caf_record(caf::mailbox_element_ptr element) {
   const bool request = element->mid.is_request() && element->sender;
   auto* r = make_record(request ? record_kind::request : record_kind::send);

@@ -18,6 +18,9 @@ namespace detail {
 /// A CAF message as a record: a request if CAF's sender waits for a response.
 record* make_caf_record(caf::mailbox_element_ptr element);
 
+/// Down, exit and error messages: CAF's own, for the actor and not for the Spot that it stands for (D-13).
+bool is_system_message(const caf::type_erased_tuple& content);
+
 /// The body as a CAF message: errors as `caf::error`, encoded packets decoded if their type is known here.
 caf::message to_caf_message(payload body);
 

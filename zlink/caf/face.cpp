@@ -7,7 +7,6 @@
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/scoped_execution_unit.hpp>
-#include <caf/system_messages.hpp>
 
 #include <atomic>
 
@@ -30,7 +29,7 @@ public:
       caf::event_based_actor::enqueue(std::move(element), unit); // closed mailbox: requests bounce
       return;
     }
-    if (element->mid.is_response() || is_system(element->content())) {
+    if (element->mid.is_response() || is_system_message(element->content())) {
       auto* r = make_record(record_kind::caf_event);
       r->body.emplace<caf::mailbox_element_ptr>(std::move(element));
       object_->submit_unchecked(r, false);
@@ -47,11 +46,6 @@ public:
   void shut() noexcept { open_.store(false, std::memory_order_release); }
 
 private:
-  static bool is_system(const caf::type_erased_tuple& content) {
-    return content.match_elements<caf::down_msg>() || content.match_elements<caf::exit_msg>()
-           || content.match_elements<caf::group_down_msg>() || content.match_elements<caf::error>();
-  }
-
   counted_ptr<execution_object> object_;
   std::atomic<bool> open_{true};
 };

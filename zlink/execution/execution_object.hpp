@@ -54,6 +54,8 @@ public:
   /// For reports: what it is, which Spot, and what `r` brings it.
   virtual std::string_view surface() const noexcept { return "node"; }
   virtual std::string_view spot_id() const noexcept { return {}; }
+  /// How long a one-way message waits for room here.
+  virtual steady_duration send_patience() const noexcept { return defaults::send_timeout; }
   virtual std::string subject_of(record& r) const { return packet_name_of(r.body); }
 
   /// The object itself, or the one that it is a part of, as a timer of a PerActor Spot is of the Spot: records of

@@ -56,6 +56,7 @@ public:
   /// Gives back a place.
   void leave() noexcept;
 
+  bool has_waiters() const noexcept { return (word_.load(std::memory_order_relaxed) & waiters_bit) != 0; }
   std::uint32_t limit() const noexcept { return limit_; }
   std::uint32_t inside() const noexcept { return static_cast<std::uint32_t>(word_.load() >> 1); }
   std::size_t waiting() const noexcept;

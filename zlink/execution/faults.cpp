@@ -7,6 +7,16 @@
 
 namespace zlink::detail {
 
+std::string text_of_current_exception() {
+  try {
+    throw;
+  } catch (const std::exception& what) {
+    return what.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
 namespace {
 
 struct cause {

@@ -10,6 +10,9 @@
 
 namespace zlink::detail {
 
+/// In a `catch (...)`: what it says, also if it is no `std::exception`.
+std::string text_of_current_exception();
+
 struct execution_domain;
 class execution_object;
 

@@ -129,7 +129,15 @@ public:
   void fail(error what) noexcept override { set(result<T>{std::move(what)}); }
   void cancel() noexcept override { set(result<T>{cancelled}); }
   void accept(record& reply) noexcept override {
-    auto& body = reply.body;
+    try {
+      accept_body(reply.body);
+    } catch (...) { // of a packet that cannot be copied just now
+      fail({error_kind::internal_failure, "the reply could not be copied"});
+    }
+  }
+
+private:
+  void accept_body(payload& body) {
     if (auto* what = body.get<error>())
       set(result<T>{std::move(*what)});
     else if (body.get<cancelled_t>())
@@ -142,20 +150,22 @@ public:
       accept_value(body);
   }
 
-private:
-  void accept_value(payload& body) noexcept
+  void accept_value(payload& body)
     requires(!std::is_void_v<T>)
   {
     if (auto* value = body.get<T>()) {
-      set(result<T>{std::move(*value)});
+      outcome_.emplace(std::move(*value));
+      finish();
       return;
     }
     if constexpr (value_ops_for<T>::is_packet) {
       T value{};
-      if (auto failed = decode_reply(body, packet_type_of<T>(), &value))
+      if (auto failed = decode_reply(body, packet_type_of<T>(), &value)) {
         set(result<T>{std::move(*failed)});
-      else
-        set(result<T>{std::move(value)});
+        return;
+      }
+      outcome_.emplace(std::move(value));
+      finish();
     } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) { // what a CAF behaviour may return
       if (auto* message = body.get<caf::message>(); message != nullptr && message->match_elements<T>())
         set(result<T>{message->get_as<T>(0)});

@@ -1,6 +1,7 @@
 // What a caller makes of a reply's body.
 #include "zlink/caf/message_codec.hpp"
 #include "zlink/execution/decoding.hpp"
+#include "zlink/execution/faults.hpp"
 #include "zlink/execution/operation.hpp"
 
 #include <caf/error.hpp>
@@ -9,7 +10,7 @@ namespace zlink::detail {
 
 namespace {
 
-error undecodable(const packet_type& wanted, const char* why) {
+error undecodable(const packet_type& wanted, const std::string& why) {
   return {error_kind::protocol_error, "packet \"" + std::string{wanted.name} + "\": " + why};
 }
 
@@ -52,8 +53,8 @@ std::optional<error> decode_reply(payload& body, const packet_type& wanted, void
       }
     }
     return unexpected_reply(body, wanted.name.data());
-  } catch (const std::exception& what) {
-    return undecodable(wanted, what.what());
+  } catch (...) {
+    return undecodable(wanted, text_of_current_exception());
   }
 }
 
@@ -61,8 +62,8 @@ std::optional<error> caf_failure(payload& body) noexcept {
   try {
     if (const auto* encoded = body.get<encoded_value>())
       unpack_caf_message(body, encoded->by() ? encoded->by()->system : nullptr);
-  } catch (const std::exception& what) {
-    return error{error_kind::protocol_error, what.what()};
+  } catch (...) {
+    return error{error_kind::protocol_error, text_of_current_exception()};
   }
   auto* message = body.get<caf::message>();
   if (message == nullptr || !message->match_elements<caf::error>())

@@ -74,7 +74,9 @@ void handler_run::start_step(std::unique_ptr<lifecycle_step> step) {
 
 void handler_run::suspend(operation_base* what) noexcept {
   waiting_for_ = what;
-  now = detached_ || what->use == turn_use::yield ? state::yielded : state::holding;
+  // A task that another object began to yield with gives nothing away here, where that may not be allowed.
+  const bool yields = what->use == turn_use::yield && (what->owner == nullptr || what->owner == object_);
+  now = detached_ || yields ? state::yielded : state::holding;
   if (now == state::yielded)
     readiness_signaled = false; // that turn is over
 }

@@ -11,6 +11,34 @@ namespace zlink::detail {
 
 namespace {
 
+/// A request of CAF as an operation of the host: it has one end, at its deadline at the latest, wherever its Spot lives
+/// (D-16, X-150).
+class caf_request final : public operation_base {
+public:
+  explicit caf_request(reply_route asked) noexcept : asked_(asked) {}
+  ~caf_request() override {
+    if (asked_.receiver != nullptr)
+      asked_.receiver->unref_receiver();
+  }
+  void accept(record& reply) noexcept override { answer(std::move(reply.body)); }
+  void fail(error what) noexcept override {
+    payload body;
+    body.emplace<error>(std::move(what));
+    answer(std::move(body));
+  }
+  void cancel() noexcept override { fail({error_kind::unavailable, "the request was given up"}); }
+
+private:
+  void answer(payload body) noexcept {
+    auto* r = make_record(record_kind::completion);
+    r->body = std::move(body);
+    r->reply = std::exchange(asked_, reply_route{});
+    send_reply(r);
+    finish();
+  }
+  reply_route asked_;
+};
+
 class address_actor final : public caf::monitorable_actor {
 public:
   address_actor(caf::actor_config& config, std::shared_ptr<host_gate> host, std::string spot_id, spot_actor_options options)
@@ -18,8 +46,8 @@ public:
 
   using caf::abstract_actor::enqueue;
   void enqueue(caf::mailbox_element_ptr element, caf::execution_unit*) override {
-    if (element->mid.is_response())
-      return; // nobody here has asked anything
+    if (element->mid.is_response() || is_system_message(element->content()))
+      return; // nobody here has asked anything, monitors or links anybody
     auto* r = make_caf_record(std::move(element));
     auto* host = host_->enter();
     if (host == nullptr) {
@@ -48,7 +76,15 @@ private:
       if (!options_.in_mesh.empty())
         intent->mesh = options_.in_mesh;
     }
-    host.messages.submit(submission{r, spot_id_, std::move(intent), nullptr, now + send_timeout});
+    counted_ptr<operation_base> call;
+    if (request) {
+      call = new_counted<caf_request>(std::exchange(r->reply, reply_route{}));
+      call->verb = "request to spot";
+      call->subject = spot_id_;
+      r->reply = {&host.outside, host.outside.add(call, r->deadline)};
+    }
+    const auto room_due = r->deadline;
+    host.messages.submit(submission{r, spot_id_, std::move(intent), std::move(call), room_due});
   }
 
   std::shared_ptr<host_gate> host_;

@@ -191,6 +191,10 @@ caf::actor host::spot_actor(std::string spot_id, spot_actor_options options) {
   detail::require_valid_id("spot id", spot_id);
   if (!options.instance_spot.empty())
     detail::require_valid_id("instance spot type", options.instance_spot);
+  else if (!options.in_mesh.empty())
+    throw std::invalid_argument{"in_mesh needs instance_spot: it says where a missing spot may come to life"};
+  if (options.send_timeout.count() != 0)
+    options.send_timeout = detail::check_timeout(options.send_timeout);
   return detail::make_address_actor(*runtime_, std::move(spot_id), std::move(options));
 }
 

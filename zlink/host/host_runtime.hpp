@@ -118,18 +118,25 @@ public:
   std::atomic<host_state> state{host_state::preparing};
 
 private:
+  enum class registration_end : std::uint8_t { done, again, impossible };
+
   std::vector<std::string> collect_mistakes() const;
   void make_stores();
   task<void> start_sequence();
   std::optional<error> start_without_stores();
   void end_start(std::optional<error> failure);
-  task<std::optional<error>> claim_nodes(steady_time until);
+  task<std::optional<error>> probe_and_claim(steady_time until);
   task<std::optional<error>> start_entry(node_runtime& node);
-  task<std::optional<error>> publish_nodes(placement::node_state published, steady_time until);
   task<std::optional<error>> probe_location();
   void note_deadline(std::optional<steady_time> until);
   void lease_lost(const placement::owner_token& token);
   task<void> lease_regained();
+  /// What the store does not show of the nodes is written, as long as the lease is held (S-43, S-44).
+  task<void> keep_registered();
+  task<registration_end> register_node(node_runtime& node);
+  task<void> keep_weight(node_runtime& node, std::uint32_t weight);
+  /// The start is to go no further; its end is told.
+  bool start_interrupted();
   void sweep_idle_later();
   task<void> shutdown_sequence();
   task<void> publish_draining(steady_time until);
@@ -139,6 +146,8 @@ private:
   std::shared_ptr<link_transport> make_transport(const std::string& mesh);
 
   std::atomic<bool> start_begun_{false};
+  std::atomic<bool> start_running_{false};
+  bool registering_ = false;
   bool has_objects_ = false;
   bool probed_ = false; ///< the Location Store was found usable (S-20)
   counted_ptr<operation<void>> started_;

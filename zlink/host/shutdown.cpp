@@ -16,9 +16,7 @@ constexpr std::chrono::milliseconds release_patience{2'000}; // for the store, b
 
 task<shutdown_result> host_runtime::shutdown() {
   auto ended = new_counted<operation<shutdown_result>>();
-  ended->dispatcher = dispatcher;
-  if (const auto* t = current_turn())
-    ended->owner = t->object;
+  ended->dispatcher = dispatcher; // also for a callback that a Spot asked for: the Spot ends before
   bool begin = false;
   {
     std::lock_guard guard{shutdown_mutex_};
@@ -35,11 +33,17 @@ task<shutdown_result> host_runtime::shutdown() {
 }
 
 task<void> host_runtime::shutdown_sequence() {
-  const bool served = state.load() != host_state::preparing;
   const auto deadline = time->now() + options.shutdown_deadline;
+  const bool begun = start_begun_.load();
   state.store(host_state::draining, std::memory_order_release);
   shutdown_result outcome;
-  if (served) {
+  while (start_running_ && time->now() < deadline) { // it ends with its step under way (L-247)
+    auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
+  if (start_running_)
+    left_behind_ = true;
+  if (begun && !left_behind_) {
     auto publishing = publish_draining(std::min(deadline, time->now() + release_patience));
     co_await std::move(publishing);
     const auto failed_before = closings.failed_callbacks.load();
@@ -92,7 +96,7 @@ task<void> host_runtime::end_work(steady_time deadline) {
     const bool handlers_left = objects.size() != 0 || closings.under_way() != 0
                                || std::ranges::any_of(nodes, [](auto& n) { return n->runtime().handlers.busy(); });
     const auto now = time->now();
-    if (!handlers_left && (now >= deadline || (outside.size() == 0 && !messages.resolving())))
+    if (!handlers_left && (now >= deadline || (outside.size() == 0 && !messages.resolving() && messages.relayed() == 0)))
       co_return;
     if (now >= deadline && !std::exchange(cut_short, true))
       for (auto& node : nodes)

@@ -3,6 +3,7 @@
 #include "zlink/execution/processors.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/mesh_links.hpp"
+#include "zlink/placement/pause.hpp"
 #include "zlink/placement/probe.hpp"
 
 #include <caf/actor_system_config.hpp>
@@ -12,6 +13,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::seconds registration_patience{10};
+constexpr std::chrono::milliseconds registration_pause{500}; // before the store is asked again
 constexpr std::chrono::seconds admission_watch_lead{1}; // far more than any timer is late
 
 error failure_of(placement::registration_outcome outcome, const node_runtime& node) {
@@ -23,6 +25,11 @@ error failure_of(placement::registration_outcome outcome, const node_runtime& no
       return {error_kind::already_exists, name + "the Entry Spot id is in use"};
     default: return {error_kind::invalid_configuration, name + "registration failed: " + to_string(outcome)};
   }
+}
+
+/// It may work later.
+bool is_delay(placement::registration_outcome outcome) noexcept {
+  return outcome == placement::registration_outcome::late || outcome == placement::registration_outcome::not_held;
 }
 
 } // namespace
@@ -77,6 +84,8 @@ void host_runtime::make_stores() {
 }
 
 task<void> host_runtime::start() {
+  if (ending())
+    throw configuration_error{"the host has been shut down; make a new one"};
   if (start_begun_.exchange(true))
     throw configuration_error{"the host was started before"};
   const auto mistakes = collect_mistakes();
@@ -103,16 +112,21 @@ task<void> host_runtime::start() {
   started_ = new_counted<operation<void>>();
   started_->dispatcher = dispatcher;
   auto answer = task<void>{started_};
+  start_running_ = true;
   infra->post([this] { start_coroutine(start_sequence(), [](result<void>) {}); });
   return answer;
 }
 
 void host_runtime::end_start(std::optional<error> failure) {
+  start_running_ = false;
+  auto expected = host_state::preparing;
+  if (!failure && !state.compare_exchange_strong(expected, host_state::serving))
+    failure.emplace(error_kind::shutting_down, "the host was shut down while it started");
   if (!failure) {
     started_->set(result<void>{});
     return;
   }
-  state.store(host_state::error);
+  state.compare_exchange_strong(expected = host_state::preparing, host_state::error);
   start_failure.emplace(failure->message(), failure->kind());
   started_->fail(std::move(*failure));
 }
@@ -128,47 +142,51 @@ std::optional<error> host_runtime::start_without_stores() {
   } catch (const configuration_error& what) {
     return error{what.kind(), what.what()};
   }
-  state.store(host_state::serving, std::memory_order_release);
-  for (auto& node : nodes)
-    node->runtime().links->keep_manual_peers();
   return std::nullopt;
+}
+
+bool host_runtime::start_interrupted() {
+  if (ending())
+    end_start(error{error_kind::shutting_down, "the host was shut down while it started"});
+  return ending();
 }
 
 task<void> host_runtime::start_sequence() {
   if (stores_off) {
     end_start(start_without_stores());
+    if (state.load() == host_state::serving)
+      for (auto& node : nodes)
+        node->runtime().links->keep_manual_peers();
     co_return;
   }
   make_stores();
   auto owning = ownership->start();
   const auto owned = co_await std::move(owning);
+  if (start_interrupted())
+    co_return;
   if (owned.what == placement::ownership_start::failed) {
     end_start(error{error_kind::invalid_configuration, "owner lease: " + owned.mistake});
     co_return;
   }
   const auto until = time->now() + registration_patience;
-  const bool blocked = owned.what != placement::ownership_start::held;
-  if (!blocked) {
-    auto probing = probe_location();
-    if (auto failed = co_await std::move(probing)) {
-      auto letting_go = ownership->release(until);
-      co_await std::move(letting_go);
-      end_start(std::move(failed));
-      co_return;
-    }
-    auto claiming = claim_nodes(until);
+  if (owned.what == placement::ownership_start::held) {
+    auto claiming = probe_and_claim(until);
     if (auto failed = co_await std::move(claiming)) {
       end_start(std::move(failed));
       co_return;
     }
   }
   for (auto& node : nodes) {
+    if (start_interrupted())
+      co_return;
     auto entering = start_entry(node->runtime());
     if (auto failed = co_await std::move(entering)) {
       end_start(std::move(failed));
       co_return;
     }
   }
+  if (start_interrupted())
+    co_return;
   try {
     for (auto& node : nodes)
       node->runtime().note_listening(node->runtime().links->listen());
@@ -178,17 +196,41 @@ task<void> host_runtime::start_sequence() {
   }
   for (auto& node : nodes)
     node->runtime().peers_known->start();
-  if (!blocked) {
-    auto publishing = publish_nodes(placement::node_state::serving, until);
-    if (auto failed = co_await std::move(publishing)) {
-      end_start(std::move(failed));
+  for (auto& node : nodes) { // what the store does not carry out now comes later (S-43)
+    if (!ownership->held() || start_interrupted())
+      break;
+    auto registering = register_node(node->runtime());
+    if (co_await std::move(registering) == registration_end::impossible) {
+      end_start(error{error_kind::invalid_configuration, "mesh \"" + node->name() + "\": registration failed"});
       co_return;
     }
   }
-  state.store(host_state::serving, std::memory_order_release);
+  if (!start_running_)
+    co_return;
+  end_start(std::nullopt);
+  if (state.load() != host_state::serving)
+    co_return;
   sweep->start();
   sweep_idle_later();
-  end_start(std::nullopt);
+  start_coroutine(keep_registered(), [](result<void>) {});
+}
+
+/// A store that has gone since the lease was taken is no mistake of the configuration (S-43, S-160).
+task<std::optional<error>> host_runtime::probe_and_claim(steady_time until) {
+  auto probing = probe_location();
+  if (auto failed = co_await std::move(probing)) {
+    auto letting_go = ownership->release(until);
+    co_await std::move(letting_go);
+    co_return failed;
+  }
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    auto claiming = n.registration->claim(n.identity, n.entry_id, until);
+    const auto outcome = co_await std::move(claiming);
+    if (outcome != placement::registration_outcome::done && !is_delay(outcome))
+      co_return failure_of(outcome, n);
+  }
+  co_return std::nullopt;
 }
 
 /// A provider that answers wrongly is a mistake; one that does not answer is asked again once it does (S-20).
@@ -200,32 +242,6 @@ task<std::optional<error>> host_runtime::probe_location() {
   probed_ = found.what == placement::probe_outcome::good;
   if (found.what == placement::probe_outcome::wrong)
     co_return error{error_kind::invalid_configuration, found.mistake};
-  co_return std::nullopt;
-}
-
-task<std::optional<error>> host_runtime::claim_nodes(steady_time until) {
-  for (auto& node : nodes) {
-    auto& n = node->runtime();
-    auto claiming = n.registration->claim(n.identity, n.entry_id, until);
-    const auto outcome = co_await std::move(claiming);
-    if (outcome != placement::registration_outcome::done)
-      co_return failure_of(outcome, n);
-  }
-  co_return std::nullopt;
-}
-
-task<std::optional<error>> host_runtime::publish_nodes(placement::node_state published, steady_time until) {
-  for (auto& node : nodes) {
-    auto& n = node->runtime();
-    auto publishing = n.registration->publish(n.describe(published), until);
-    const auto outcome = co_await std::move(publishing);
-    if (outcome != placement::registration_outcome::done)
-      co_return failure_of(outcome, n);
-    if (n.entry)
-      n.publish_entry();
-    auto refreshing = n.peers_known->refresh();
-    co_await std::move(refreshing);
-  }
   co_return std::nullopt;
 }
 
@@ -265,34 +281,74 @@ task<void> host_runtime::lease_regained() {
     state.store(host_state::error);
     co_return;
   }
-  const auto until = time->now() + registration_patience;
-  for (auto& node : nodes) {
-    auto& n = node->runtime();
-    if (n.registration->stamp()) {
-      auto again = n.registration->register_again(until);
-      co_await std::move(again);
-      continue;
+  if (!start_running_) // else the start goes on with it
+    co_await keep_registered();
+}
+
+task<void> host_runtime::keep_registered() {
+  if (std::exchange(registering_, true))
+    co_return; // somebody is at it, and sees what is missing
+  bool again = true;
+  while (again && !ending() && state.load() != host_state::error) {
+    again = false;
+    for (auto& node : nodes) {
+      auto registering = register_node(node->runtime());
+      const auto end = co_await std::move(registering);
+      if (end == registration_end::impossible)
+        state.store(host_state::error); // met only now (S-43)
+      again = again || end == registration_end::again;
     }
-    auto claiming = n.registration->claim(n.identity, n.entry_id, until);
-    const auto claimed = co_await std::move(claiming);
-    if (claimed == placement::registration_outcome::rid_taken || claimed == placement::registration_outcome::entry_taken) {
-      state.store(host_state::error); // met only now (S-43)
-      co_return;
+    if (again) {
+      auto pausing = placement::pause(*infra, registration_pause);
+      co_await std::move(pausing);
     }
-    auto publishing = n.registration->publish(n.describe(placement::node_state::serving), until);
-    if (co_await std::move(publishing) == placement::registration_outcome::done && n.entry)
-      n.publish_entry();
-    auto refreshing = n.peers_known->refresh();
-    co_await std::move(refreshing);
+    again = again && ownership->held(); // else it begins anew with the next lease
   }
+  registering_ = false;
+}
+
+task<host_runtime::registration_end> host_runtime::register_node(node_runtime& node) {
+  auto& registration = *node.registration;
+  const auto until = time->now() + registration_patience;
+  if (registration.stamp()) {
+    if (registration.descriptor().owner == token())
+      co_return registration_end::done;
+    auto renewing = registration.register_again(until);
+    const auto renewed = co_await std::move(renewing);
+    co_return is_delay(renewed) ? registration_end::again : registration_end::done;
+  }
+  auto claiming = registration.claim(node.identity, node.entry_id, until);
+  const auto claimed = co_await std::move(claiming);
+  if (claimed != placement::registration_outcome::done)
+    co_return is_delay(claimed) ? registration_end::again : registration_end::impossible;
+  auto publishing = registration.publish(node.describe(placement::node_state::serving), until);
+  const auto published = co_await std::move(publishing);
+  if (published != placement::registration_outcome::done)
+    co_return is_delay(published) ? registration_end::again : registration_end::impossible;
+  if (node.entry)
+    node.publish_entry();
+  auto refreshing = node.peers_known->refresh();
+  co_await std::move(refreshing);
+  co_return registration_end::done;
 }
 
 void host_runtime::change_weight(node_runtime& node, std::uint32_t weight) {
   infra->post([this, &node, weight] {
+    node.settings.placement_weight = weight;
+    start_coroutine(keep_weight(node, weight), [](result<void>) {});
+  });
+}
+
+/// Until the store shows it, or another one is wanted (S-49).
+task<void> host_runtime::keep_weight(node_runtime& node, std::uint32_t weight) {
+  while (!ending() && node.settings.placement_weight == weight) {
     auto change = node.registration->change([weight](placement::descriptor_record& d) { d.placement_weight = weight; },
                                             time->now() + registration_patience);
-    start_coroutine(std::move(change), [](result<placement::registration_outcome>) {});
-  });
+    if (!is_delay(co_await std::move(change)))
+      co_return; // done, or it goes with the first publication
+    auto pausing = placement::pause(*infra, registration_pause);
+    co_await std::move(pausing);
+  }
 }
 
 void host_runtime::sweep_idle_later() {

@@ -109,7 +109,7 @@ std::string message_call::mesh() const {
 std::optional<error> message_call::find_mistake() const {
   if (record_ != nullptr)
     require_lane_cost(cost_of(*record_));
-  if (started_)
+  if (started_ || record_ == nullptr)
     return error{error_kind::invalid_operation, "this call was started before; make a new one"};
   if (caller_ && caller_->fenced())
     return error{error_kind::unavailable, "spot \"" + caller_->id() + "\" has ended; nothing is sent in its name any more"};
@@ -147,19 +147,21 @@ task<void> message_call::start_send(std::stop_token cancel) {
   started_ = true; // refused or not: there is no second start (M-8)
   // The common case: nothing wrong, the target is here and has room. No operation is made.
   if (!mistake && target_ == call_target::spot && !cancel.stop_requested() && !host_->refuse_call(true)
+      && !host_->operations.has_waiters() // which came before (M-151)
       && !host_->messages.is_resolving(address_)) {
     std::optional<error> why;
     const auto intent = options_ ? options_->intent : std::nullopt;
     if (host_->messages.try_local(record_, address_, intent ? &*intent : nullptr, nullptr, why)
         == local_verdict::admitted) {
       record_ = nullptr;
-      return task<void>::done();
+      return task<void>::done(host_->dispatcher);
     }
   }
   if (!mistake && from_ != nullptr && !cancel.stop_requested() && !host_->refuse_call(false)
+      && !host_->operations.has_waiters()
       && host_->messages.try_to_node(record_, *from_, address_)) {
     record_ = nullptr;
-    return task<void>::done();
+    return task<void>::done(host_->dispatcher);
   }
   auto ended = new_counted<operation<void>>();
   ended->verb = target_ == call_target::spot ? "send to spot" : "send to node";

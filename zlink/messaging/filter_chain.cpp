@@ -35,13 +35,17 @@ task<void> filter_chain::enter(std::size_t place) {
 
 task<void> filter_chain::serve() {
   begun_ = true;
+  handled_ = new_counted<operation<void>>();
+  handled_->owner = &object_;
   try {
     auto serving = handler_.serve(object_, &served_, context_.message());
     reply_ = co_await std::move(serving);
   } catch (...) {
     failure_ = std::current_exception();
-    throw;
   }
+  handled_->set(result<void>{});
+  if (failure_)
+    std::rethrow_exception(failure_);
 }
 
 task<payload> filter_chain::run(std::unique_ptr<filter_chain> chain) {
@@ -51,6 +55,10 @@ task<payload> filter_chain::run(std::unique_ptr<filter_chain> chain) {
     co_await std::move(passing);
   } catch (...) {
     thrown = std::current_exception();
+  }
+  if (chain->begun_) { // the dispatch ends with its handler
+    auto serving = task<void>{chain->handled_};
+    co_await std::move(serving);
   }
   if (chain->failure_)
     std::rethrow_exception(chain->failure_);

@@ -1,6 +1,7 @@
 // The filters and the handler of one dispatch.
 #pragma once
 
+#include "zlink/execution/operation.hpp"
 #include "zlink/execution/payload.hpp"
 #include "zlink/filter.hpp"
 
@@ -39,6 +40,7 @@ private:
   payload reply_;
   bool begun_ = false;
   std::exception_ptr failure_; ///< of the handler
+  counted_ptr<operation<void>> handled_; ///< ends with the handler, which a filter may not have waited for
 };
 
 } // namespace zlink::detail

@@ -95,9 +95,15 @@ void outbound::accept_remote(submission message) {
       return;
     }
     auto* r = message.take();
-    if (host_.activations.begin(node, *factory, message.id(), r, std::nullopt))
+    std::optional<error> unencodable;
+    const auto begun = host_.activations.begin(node, *factory, message.id(), r, std::nullopt, unencodable);
+    if (begun == activation::begun::yes)
       return;
     message.put_back(r);
+    if (begun == activation::begun::unencodable) {
+      refuse_arrived(std::move(message), local_verdict::refused, std::move(unencodable));
+      return;
+    }
   }
 }
 
@@ -140,12 +146,16 @@ bool outbound::try_to_node(record* r, const node_runtime& from, const std::strin
   header.operation = host_.random->next_id();
   try {
     return link->try_send(r, header) == admission::admitted;
-  } catch (const std::exception&) {
+  } catch (...) {
     return false; // it has no encoding: told where the call ends
   }
 }
 
 void outbound::submit_to_node(submission message, std::string mesh_name) {
+  if (message.over()) {
+    message.fail({error_kind::deadline_exceeded, "its call has ended"});
+    return;
+  }
   auto* node = host_.find_node(mesh_name);
   if (node == nullptr) {
     message.fail({error_kind::not_found, "this host has no node in mesh \"" + mesh_name + '"'});
@@ -181,6 +191,10 @@ void outbound::submit_to_node(submission message, std::string mesh_name) {
 
 void outbound::send_to_ready_node(submission message, node_runtime& from) {
   const std::string rid = message.id();
+  if (message.over()) { // while it was held
+    message.fail({error_kind::deadline_exceeded, "its call has ended"});
+    return;
+  }
   const auto link = from.links->ready_link(rid);
   if (!link) {
     message.fail({error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});
@@ -192,7 +206,7 @@ void outbound::send_to_ready_node(submission message, node_runtime& from) {
   header.target = target_kind::node;
   header.target_id = rid;
   header.operation = host_.random->next_id();
-  link->send(r, header, due);
+  link->send(r, header, due, message.operation());
 }
 
 } // namespace zlink::detail

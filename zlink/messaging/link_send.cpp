@@ -1,4 +1,5 @@
 #include "zlink/messaging/body_codec.hpp"
+#include "zlink/execution/faults.hpp"
 #include "zlink/messaging/link_session.hpp"
 
 #include <algorithm>
@@ -98,7 +99,7 @@ admission link_session::try_send(record* r, const message_header& header) {
   return admission::admitted;
 }
 
-void link_session::send(record* r, const message_header& header, steady_time due) {
+void link_session::send(record* r, const message_header& header, steady_time due, counted_ptr<operation_base> call) {
   if (!ready()) {
     detail::refuse(r, lost("not ready"));
     return;
@@ -108,8 +109,8 @@ void link_session::send(record* r, const message_header& header, steady_time due
   if (waiting_sends() < options_.encoded_waiters) {
     try {
       frame = encode(buffer, *r, header);
-    } catch (const std::exception& failed) {
-      detail::refuse(r, {error_kind::invalid_operation, failed.what()});
+    } catch (...) {
+      detail::refuse(r, {error_kind::invalid_operation, text_of_current_exception()});
       return;
     }
   }
@@ -129,7 +130,7 @@ void link_session::send(record* r, const message_header& header, steady_time due
   auto kept = header;
   if (const auto* origin = origin_of(*r); origin != nullptr && kept.reply_node.empty())
     kept.reply_node = origin->peer_.rid;
-  add_waiter({r, encode_message_header(kept), bytes{frame.begin(), frame.end()}, due});
+  add_waiter({r, encode_message_header(kept), bytes{frame.begin(), frame.end()}, due, std::move(call)});
   flush(held);
   buffer.trim();
 }
@@ -172,12 +173,18 @@ void link_session::admit_waiters(lock& held) {
     return;
   }
   std::vector<record*> admitted;
+  std::vector<record*> over;
+  const auto now = options_.infra->time().now();
   admitting_ = true;
   do {
     admit_again_ = false;
     while (phase_ == phase::ready && !waiters_.empty() && out_.has_room(waiters_.front().frame.size())) {
       auto w = std::move(waiters_.front());
       waiters_.pop_front();
+      if (w.over(now)) {
+        over.push_back(w.r);
+        continue;
+      }
       if (w.frame.empty() && !encode_waiter(held, w))
         continue;
       if (!out_.has_room(w.frame.size())) {
@@ -195,6 +202,8 @@ void link_session::admit_waiters(lock& held) {
   flush(held);
   for (auto* r : admitted)
     finish_sent(r);
+  for (auto* r : over)
+    detail::refuse(r, no_room_in_time());
 }
 
 bool link_session::encode_waiter(lock& held, waiter& w) {
@@ -205,8 +214,8 @@ bool link_session::encode_waiter(lock& held, waiter& w) {
     const auto frame = encode(buffer, *w.r, byte_view{w.header});
     w.frame.assign(frame.begin(), frame.end());
     buffer.trim();
-  } catch (const std::exception& why) {
-    failed.emplace(error_kind::invalid_operation, why.what());
+  } catch (...) {
+    failed.emplace(error_kind::invalid_operation, text_of_current_exception());
   }
   held.lock();
   if (!failed && phase_ != phase::ready)
@@ -274,10 +283,10 @@ void link_session::receive_reply(record* reply) noexcept {
       if (frame.size() > peer_.frame_limit)
         throw encode_error{"the reply takes " + std::to_string(frame.size()) + " bytes; the caller's node accepts "
                            + std::to_string(peer_.frame_limit)};
-    } catch (const std::exception& failed) {
+    } catch (...) {
       append_reply(simple, {.reply_route = route,
                             .kind = reply_kind::error,
-                            .failure = error{error_kind::internal_failure, failed.what()},
+                            .failure = error{error_kind::internal_failure, text_of_current_exception()},
                             .cause = failure_cause::reply_not_encodable});
     }
   }

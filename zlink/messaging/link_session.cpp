@@ -271,7 +271,11 @@ void link_session::on_alarm() noexcept {
   set_alarm(std::min({give_up_, next_probe_, next_due}));
   admit_waiters(held);
   for (const auto& w : expired)
-    detail::refuse(w.r, {error_kind::deadline_exceeded, "no room to node \"" + peer_.rid + "\" in time"});
+    detail::refuse(w.r, no_room_in_time());
+}
+
+error link_session::no_room_in_time() const {
+  return {error_kind::deadline_exceeded, "no room to node \"" + peer_.rid + "\" in time"};
 }
 
 // -- the end ----------------------------------------------------------------------------------------------------------

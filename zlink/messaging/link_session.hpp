@@ -7,6 +7,7 @@
 #include "zlink/execution/decoding.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/lane.hpp"
+#include "zlink/execution/operation.hpp"
 #include "zlink/execution/record.hpp"
 #include "zlink/link.hpp"
 #include "zlink/messaging/inbound_batches.hpp"
@@ -120,7 +121,8 @@ public:
   /// `unavailable` (link lost before or after admission, M-135, S-63; never sent again, M-5) or an error of encoding.
   /// One-way: a reply route, if it has one, is answered empty at admission, or as above.
   /// A request that came by a link is passed on as it is: the reply goes to where it came from (M-83).
-  void send(record* r, const message_header& header, steady_time due);
+  /// `call`: whose end takes the message back while it waits; null: nobody's.
+  void send(record* r, const message_header& header, steady_time due, counted_ptr<operation_base> call = {});
   /// Not held back by a full or paused data queue, in order among control and reply frames.
   void send_control(std::uint16_t command, byte_view payload);
   /// A reply of this node to a request of the peer: encoded on the calling thread (M-141); what cannot be encoded
@@ -176,6 +178,9 @@ private:
     bytes header;
     bytes frame; ///< empty: not encoded yet (X-98)
     steady_time due;
+    counted_ptr<operation_base> call;
+    /// It must not be sent any more.
+    bool over(steady_time now) const noexcept { return due <= now || (call && call->done()); }
   };
 
   explicit link_session(link_options options);
@@ -211,6 +216,7 @@ private:
   void note_waiters() noexcept;
   void push_reply_frame(byte_view frame);
   error lost(const std::string& reason) const;
+  error no_room_in_time() const;
 
   // Receiving (link_receive.cpp): the transport's thread only.
   bool receive(byte_view batch);

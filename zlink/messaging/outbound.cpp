@@ -57,6 +57,29 @@ private:
   reply_route asked_;
 };
 
+/// Passes a reply on, and is counted until it has.
+class reply_relay final : public counted, public reply_receiver {
+public:
+  reply_relay(reply_route asked, std::atomic<std::size_t>& count) noexcept : asked_(asked), count_(count) {
+    count_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  ~reply_relay() override {
+    if (asked_.receiver != nullptr)
+      asked_.receiver->unref_receiver();
+    count_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  void receive_reply(record* reply) noexcept override {
+    reply->reply = std::exchange(asked_, reply_route{});
+    send_reply(reply);
+  }
+  void ref_receiver() noexcept override { ref(); }
+  void unref_receiver() noexcept override { unref(); }
+
+private:
+  reply_route asked_;
+  std::atomic<std::size_t>& count_;
+};
+
 /// What the sender believed about ownership against what is here. An incarnation that has replaced the known one at the
 /// same owner serves the message (C-57); ownership that has changed hands since, or a newer one than this node knows of,
 /// does not (M-63, S-46).
@@ -70,6 +93,10 @@ bool fits(const message_fence& fence, const spot_object& object) noexcept {
 } // namespace
 
 outbound::outbound(host_runtime& host) : routes(host, host.options.route_cache_max_age), host_(host) {}
+
+reply_route outbound::relay(reply_route asked) {
+  return asked.receiver == nullptr ? asked : reply_route{new reply_relay{asked, relayed_}, 0};
+}
 
 // -- here ---------------------------------------------------------------------------------------------------------------
 
@@ -233,7 +260,7 @@ void outbound::send_by_link(submission message, link_session& link, const object
   }
   if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))
     r->reply = {new route_watch{*this, id, header.fence, link.peer().rid, r->reply}, 0};
-  link.send(r, header, due);
+  link.send(r, header, due, message.operation());
 }
 
 void outbound::route_failed(const std::string& id, const message_fence& fence) {

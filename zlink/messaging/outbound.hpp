@@ -50,6 +50,10 @@ public:
   bool is_resolving(std::string_view id) const noexcept;
   /// Messages of any id do.
   bool resolving() const noexcept { return resolving_.load(std::memory_order_acquire) != 0; }
+  /// Requests of other nodes that this one has handed on, and owes the reply to (C-117).
+  std::size_t relayed() const noexcept { return relayed_.load(std::memory_order_acquire); }
+  /// The route of such a request from now on.
+  reply_route relay(reply_route asked);
   /// Takes the message of this node on its way, whatever that is. Any thread.
   void submit(submission message);
   /// Messages for the next incarnation of a Spot that is gone, in order and before all that come after them (C-117). They
@@ -102,6 +106,7 @@ private:
   void put_in_line(const std::string& id, Put put);
   void begin_resolving(submission message);
   void look_up(const std::string& id);
+  void drop_line(const std::string& id, const error& why);
   task<void> resolve_all(std::string id);
   std::deque<submission> take_waiting(const std::string& id);
   /// True if nobody came meanwhile.
@@ -112,6 +117,7 @@ private:
   void place_owned(const resolution& found, submission message, std::deque<submission>& kept);
   void place_creating(const resolution& found, submission message, std::deque<submission>& kept);
   void keep(submission message, std::deque<submission>& kept);
+  bool is_here(const object_route& route) const;
 
   // A missing Spot (placing.cpp).
   struct chosen_target {
@@ -141,6 +147,7 @@ private:
   placements placed_; ///< infrastructure unit only
   mutable std::array<shard, shards> shards_;
   std::atomic<std::size_t> resolving_{0};
+  std::atomic<std::size_t> relayed_{0};
 };
 
 /// Of an id that nobody owns, to a message without intent.

@@ -69,14 +69,20 @@ void outbound::begin_here(const std::string& id, const resolution& found, node_r
                           submission message, std::deque<submission>& kept) {
   const auto* factory = node.find_factory(spot_kind::instance, type);
   auto* r = message.take();
+  std::optional<error> why;
+  auto begun = activation::begun::yes;
   {
     admission_notice notice{*r};
-    if (host_.activations.begin(node, *factory, id, r, found.seen))
+    begun = host_.activations.begin(node, *factory, id, r, found.seen, why);
+    if (begun == activation::begun::yes)
       return;
     notice.put_back(*r);
   }
   message.put_back(r);
-  place_here(std::move(message), kept); // somebody was faster
+  if (begun == activation::begun::unencodable)
+    message.fail(std::move(*why));
+  else
+    place_here(std::move(message), kept); // somebody was faster
 }
 
 task<result<outbound::chosen_target>> outbound::choose_target(const std::string& id, node_runtime& node,

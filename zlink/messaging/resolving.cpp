@@ -10,6 +10,8 @@ namespace {
 
 /// Between two looks at an id whose messages have to wait for somebody else.
 constexpr std::chrono::milliseconds look_again_after{5};
+/// The same, where its owner cannot be reached.
+constexpr std::chrono::milliseconds look_at_the_dead_after{100};
 
 /// To a message of another node whose Spot is elsewhere. It is not passed on: what its sender sends next may go the
 /// straight way, and would overtake it (M-82, C-100).
@@ -72,7 +74,20 @@ void outbound::hand_over(const std::string& id, std::vector<submission> messages
 }
 
 void outbound::look_up(const std::string& id) {
-  host_.infra->post([this, id] { start_coroutine(resolve_all(id), [](result<void>) {}); });
+  host_.infra->post([this, id] {
+    start_coroutine(resolve_all(id), [this, id](result<void> ended) {
+      if (!ended)
+        drop_line(id, ended.error());
+    });
+  });
+}
+
+/// Whatever went wrong, the id is not blocked for ever.
+void outbound::drop_line(const std::string& id, const error& why) {
+  do {
+    for (auto& message : take_waiting(id))
+      message.fail({error_kind::internal_failure, "spot \"" + id + "\" could not be looked up: " + why.message()});
+  } while (!end_resolving(id));
 }
 
 std::deque<submission> outbound::take_waiting(const std::string& id) {
@@ -101,7 +116,12 @@ task<void> outbound::resolve_all(std::string id) {
     co_await std::move(placing);
     if (!kept.empty()) {
       put_in_line(id, in_front(kept)); // which nobody else looks up meanwhile
-      host_.infra->post_after(look_again_after, [this, id] { look_up(id); });
+      const bool unreachable = found.what == resolved::creating && !is_here(found.route) && !link_to(found.route.mesh_name, found.route.node_rid);
+      if (unreachable) { // whoever makes it may be gone: then its reservation is in the way (C-79)
+        auto releasing = host_.spots.release_if_dead(id, found.seen);
+        co_await std::move(releasing);
+      }
+      host_.infra->post_after(unreachable ? look_at_the_dead_after : look_again_after, [this, id] { look_up(id); });
       co_return;
     }
   } while (!end_resolving(id));
@@ -149,6 +169,11 @@ task<void> outbound::place_resolved(const std::string& id, const resolution& fou
       case resolved::unknown: message.fail({error_kind::unavailable, "spot \"" + id + "\": " + found.why}); break;
     }
   }
+}
+
+bool outbound::is_here(const object_route& route) const {
+  const auto* node = host_.find_node(route.mesh_name);
+  return node != nullptr && node->rid() == route.node_rid;
 }
 
 /// It stays in line for the next look, as long as it may wait.

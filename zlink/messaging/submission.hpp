@@ -67,15 +67,19 @@ public:
     const bool limited = record_->kind == record_kind::request && record_->deadline != steady_time{};
     return over() || (limited && record_->deadline <= now);
   }
+  /// Of the call that is told how it went, or null.
+  const counted_ptr<operation_base>& operation() const noexcept { return operation_; }
   record* peek() const noexcept { return record_; }
   /// Null for a message of this node.
   const arrival* arrived() const noexcept { return arrived_.node == nullptr ? nullptr : &arrived_; }
   void arrive(const arrival& from) noexcept { arrived_ = from; }
   /// This node cannot take it, whoever chose it: another one is chosen for a Spot like the one that has ended (C-117).
-  void choose_again(const std::string& type, std::string_view mesh) {
+  /// From now on it is this node's own message; `relay` passes the reply on to who asked.
+  void choose_again(const std::string& type, std::string_view mesh, reply_route relay) {
     arrived_ = {};
     intent_->type = type;
     intent_->mesh = std::string{mesh};
+    record_->reply = relay;
   }
   /// The gate that its caller holds while it waits, or null.
   const gate* forbidden() const noexcept { return forbidden_; }

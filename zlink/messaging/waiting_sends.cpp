@@ -39,7 +39,9 @@ void waiting_sends::wait(execution_object& object, submission waiting) {
 }
 
 void waiting_sends::wait_for_room(execution_object& object, record* r) {
-  wait(object, submission{r, std::string{object.spot_id()}, nullptr, nullptr, domain_.time->now() + defaults::send_timeout});
+  const bool until_deadline = r->kind == record_kind::request && r->deadline != steady_time{};
+  const auto due = until_deadline ? r->deadline : domain_.time->now() + object.send_patience();
+  wait(object, submission{r, std::string{object.spot_id()}, nullptr, nullptr, due});
 }
 
 bool waiting_sends::admit_front(execution_object& object, line& waiting, std::vector<std::unique_ptr<entry>>& done) {

@@ -51,26 +51,27 @@ counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_
                                   std::move(id));
 }
 
-bool activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
-                       std::optional<placement::observed_object> seen) {
+activation::begun activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+                                    std::optional<placement::observed_object> seen,
+                                    std::optional<error>& why) {
   // All that is needed of the record is taken from it here: in the lane it may end before its activation does.
-  beginning begun;
-  begun.seen = std::move(seen);
+  beginning taken;
+  taken.seen = std::move(seen);
   if (first->kind == record_kind::request)
-    begun.first_until = first->deadline;
+    taken.first_until = first->deadline;
   try {
-    begun.envelope = stored_form(*first, id, factory);
-  } catch (const std::invalid_argument& what) {
-    refuse(first, {error_kind::protocol_error, what.what()});
-    return true;
+    taken.envelope = stored_form(*first, id, factory);
+  } catch (...) {
+    why.emplace(error_kind::invalid_operation, text_of_current_exception()); // as where it has to travel (M-4)
+    return begun::unencodable;
   }
   auto object = make_object(node, factory, id);
   if (!host_.objects.insert(object, first))
-    return false;
-  host_.infra->post([this, object, &node, begun = std::move(begun)]() mutable {
-    start_coroutine(run(std::move(object), &node, std::move(begun)), [](result<void>) {});
+    return begun::no;
+  host_.infra->post([this, object, &node, taken = std::move(taken)]() mutable {
+    start_coroutine(run(std::move(object), &node, std::move(taken)), [](result<void>) {});
   });
-  return true;
+  return begun::yes;
 }
 
 std::string activation::stored_form(record& first, const std::string& id, const spot_factory& factory) const {
@@ -145,13 +146,25 @@ task<std::optional<error>> activation::prepare(attempt& a, std::string envelope)
   auto preserving = preserve_first(a, std::move(envelope));
   if (auto failed = co_await std::move(preserving))
     co_return failed;
+  if (auto ended = ended_meanwhile(a))
+    co_return ended;
   auto reserving = reserve(a);
   if (auto failed = co_await std::move(reserving))
     co_return failed;
+  if (auto ended = ended_meanwhile(a))
+    co_return ended;
   if (a.forsaken(host_.time->now()))
     co_return error{error_kind::deadline_exceeded, "the call that was to wake \"" + a.object->id() + "\" has ended"};
   auto becoming = become_ready(a);
   co_return co_await std::move(becoming);
+}
+
+/// The Spot was told to close before it was there: a drain that has reached its deadline (L-251).
+std::optional<error> activation::ended_meanwhile(const attempt& a) const {
+  if (!a.object->application_word().has(admission_word::sealed_bit))
+    return std::nullopt;
+  return host_.ending() ? error{error_kind::shutting_down, "the host is shutting down"}
+                        : error{error_kind::unavailable, '"' + a.object->id() + "\" was closed before it came to life"};
 }
 
 /// From the reserved row to the active one.
@@ -162,6 +175,8 @@ task<std::optional<error>> activation::become_ready(attempt& a) {
     co_return built.error();
   if (!a.reserved)
     co_return std::nullopt; // resumed behind its commit
+  if (auto ended = ended_meanwhile(a))
+    co_return ended;
   auto committing = commit(a);
   co_return co_await std::move(committing);
 }
@@ -212,6 +227,8 @@ task<std::optional<error>> activation::reserve(attempt& a) {
       case placement::fragment_outcome::no_capacity:
         co_return error{error_kind::unavailable, "no capacity for another spot of type \"" + wish.stable_type + '"'};
       case placement::fragment_outcome::conflict: {
+        auto renewing = a.node.registration->look_at_own(a.due); // it may be what has changed (S-73)
+        co_await std::move(renewing);
         auto reading = host_.repository->read_spot(a.object->id());
         auto outcome = co_await std::move(reading);
         const auto* found = placement::seen_in(outcome);
@@ -373,7 +390,8 @@ task<void> activation::retire_root(counted_ptr<spot_object> object) {
       seen.version = std::move(applied.row_version);
       continue;
     }
-    if (applied.what != placement::fragment_outcome::conflict)
+    const bool unclear = applied.what == placement::fragment_outcome::conflict || applied.what == placement::fragment_outcome::not_applied;
+    if (!unclear || host_.ending())
       co_return;
     auto looking = look_again(host_, object->id(), seen); // somebody else wrote: the closing mark, a fence
     co_await std::move(looking);

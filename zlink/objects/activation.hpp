@@ -22,10 +22,15 @@ public:
   activation(const activation&) = delete;
   activation& operator=(const activation&) = delete;
 
-  /// `first` becomes record 1 of a new Spot on this node, or is refused. False: the id came to be here meanwhile, and
-  /// `first` is still the caller's. `seen`: what the store showed just now, if it was read. Any thread.
-  bool begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
-             std::optional<placement::observed_object> seen);
+  enum class begun : std::uint8_t {
+    yes,         ///< `first` is record 1 of a new Spot on this node
+    no,          ///< the id came to be here meanwhile
+    unencodable, ///< `first` cannot be preserved: see the error
+  };
+  /// `first` is still the caller's, unless the answer is yes. `seen`: what the store showed just now, if it was read. Any
+  /// thread.
+  begun begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
+              std::optional<placement::observed_object> seen, std::optional<error>& why);
 
   /// A staging object, not yet in the table.
   counted_ptr<spot_object> make_object(node_runtime& node, const spot_factory& factory, std::string id);
@@ -63,6 +68,7 @@ private:
   task<void> finish(attempt& a, std::optional<error> failed);
   task<std::optional<error>> prepare(attempt& a, std::string envelope);
   task<std::optional<error>> become_ready(attempt& a);
+  std::optional<error> ended_meanwhile(const attempt& a) const;
   task<record*> load_first(std::string id, placement::row_record row);
   task<std::optional<error>> preserve_first(attempt& a, std::string envelope);
   task<std::optional<error>> reserve(attempt& a);

@@ -47,6 +47,12 @@ struct closing::state {
   }
   /// Joined by somebody who does not mind whether it is idle.
   void outgrow_eviction(spot_close_reason why, steady_time until) {
+    if (why == spot_close_reason::host_shutdown && !sealed) { // whatever else it was to be, this comes first (C-119)
+      reason = why;
+      deadline = until;
+      again = std::exchange(check, verdict::pending) == verdict::failed;
+      return;
+    }
     if (reason != spot_close_reason::idle_evicted || why == spot_close_reason::idle_evicted || check == verdict::passed)
       return;
     reason = why;
@@ -208,7 +214,7 @@ task<result<bool>> closing::decide(std::shared_ptr<state> closing) {
     auto marking = mark(closing);
     const auto failed = co_await std::move(marking);
     closing->marking = false;
-    if (failed && !is_lost(*closing))
+    if (failed && !is_lost(*closing) && reason_of(*closing) != spot_close_reason::host_shutdown)
       co_return *failed;
   }
   object.application_word().set(admission_word::sealed_bit); // nothing is admitted any more, ticks included
@@ -263,7 +269,9 @@ task<std::optional<error>> closing::mark(std::shared_ptr<state> closing) {
       return row_judgement{row_end::settled}; // an earlier attempt got through late
     return judged(placement::mark_closing(seen, owned(object)));
   };
-  change.give_up = [this, closing](bool) { return time_left(*closing).count() == 0 || is_lost(*closing); };
+  change.give_up = [this, closing](bool) {
+    return time_left(*closing).count() == 0 || is_lost(*closing) || reason_of(*closing) == spot_close_reason::host_shutdown;
+  };
   auto changing = change_row(host_, std::move(change));
   const auto outcome = co_await std::move(changing);
   switch (outcome.how) {
@@ -370,7 +378,8 @@ task<void> closing::release(std::shared_ptr<state> closing) {
     std::lock_guard guard{mutex_};
     if (host_.ending())
       for (auto& message : closing->held)
-        message.choose_again(object.factory().type, object.mesh_name());
+        message.choose_again(object.factory().type, object.mesh_name(),
+                             message.arrived() == nullptr ? message.peek()->reply : host_.messages.relay(message.peek()->reply));
     if (!closing->held.empty()) // in line before the id is free, so that nothing overtakes them
       host_.messages.hand_over(object.id(), std::move(closing->held));
     told = std::move(closing->at_end);

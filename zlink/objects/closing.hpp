@@ -37,6 +37,8 @@ public:
   /// The host lost the token that this object is bound to: gone without OnClosing, unless it is sealed already (S-44).
   /// Inside the infrastructure unit.
   void abandon(counted_ptr<spot_object> object);
+  /// The row of an object that has ended here goes, however long the store takes. Inside the infrastructure unit.
+  task<void> remove_row(const spot_object& object);
   /// Objects that are closing now.
   std::size_t under_way() const;
 
@@ -65,7 +67,6 @@ private:
   task<void> release(std::shared_ptr<state> closing);
   task<bool> reincarnate(std::shared_ptr<state> closing);
   task<std::optional<placement::new_generations>> renew_row(std::shared_ptr<state> closing);
-  task<void> remove_row(const spot_object& object);
 
   host_runtime& host_;
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/user_spots.hpp"
+#include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
 
@@ -63,6 +64,15 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);
   }
+  if (const auto* own = host_.find_node(row->node.mesh_name); own != nullptr && own->identity == row->node) {
+    // Here, and gone since the row was read: what became of it the row tells in a moment (C-113).
+    if (host_.time->now() >= due)
+      throw operation_failed{error{error_kind::unavailable, '"' + spot.spot_id + "\" is ending"}};
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
+    auto again = close_exactly(std::move(spot), due);
+    co_return co_await std::move(again);
+  }
   auto asking = ask_owner_to_close(*seen, spot, due);
   const bool closed = co_await std::move(asking);
   if (closed)
@@ -85,7 +95,14 @@ task<bool> user_spots::release_dead(placement::observed_object seen, spot_ref sp
     throw operation_failed{error{error_kind::unavailable, "the owner of \"" + spot.spot_id + "\" cannot be reached"}};
   auto applying = host_.repository->apply(std::move(*step));
   const auto applied = co_await std::move(applying);
-  co_return applied.what == placement::fragment_outcome::applied;
+  if (applied.what == placement::fragment_outcome::applied)
+    co_return true;
+  auto looking = host_.repository->read_spot(spot.spot_id);
+  const auto looked = co_await std::move(looking);
+  const auto* now = placement::seen_in(looked);
+  if (now != nullptr && (placement::row_in(*now) == nullptr || placement::row_in(*now)->generation.value != spot.object_generation))
+    co_return false; // somebody else has released it
+  throw operation_failed{error{error_kind::unavailable, "the Location Store did not carry out the release of \"" + spot.spot_id + '"'}};
 }
 
 } // namespace zlink::detail

@@ -1,5 +1,6 @@
 #include "zlink/objects/handler_table.hpp"
 
+#include "zlink/caf/message_codec.hpp"
 #include "zlink/codec.hpp"
 #include "zlink/execution/execution_object.hpp"
 
@@ -33,20 +34,23 @@ const handler_entry* find_exactly(const handler_table& table, payload& body, boo
   if (auto* encoded = body.get<encoded_value>())
     return table.find(encoded->packet_name(), request);
   if (auto* message = body.get<caf::message>())
-    for (const auto& e : table.entries())
-      if (auto* caf_ops = e.packet->caf.load(std::memory_order_acquire);
-          e.replies == request && caf_ops != nullptr && matches(*caf_ops, *message))
-        return &e;
+    if (const auto* packet = packet_of(*message)) { // then it is that packet (D-11), under its name (M-29)
+      const auto* entry = table.find(packet, request);
+      return entry != nullptr ? entry : table.find(packet->name, request);
+    }
   return nullptr;
 }
 
 /// The value as another type that takes the same name: what encoding between nodes would do (M-4, M-29).
-void* converted_body(record& r, const packet_type& from, const void* value, const packet_type& wanted) {
+void* converted_body(record& r, const execution_object& object, const packet_type& from, const void* value,
+                     const packet_type& wanted) {
+  const auto& codecs = *object.domain().codecs;
+  const auto& chosen = codecs.for_sending(from);
   bytes encoded;
-  from.encode_binary(value, encoded);
+  chosen.encode(from, value, encoded);
   dynamic_value converted{wanted};
   try {
-    wanted.decode_binary(converted.address(), encoded);
+    codecs.decode(codecs.content_type_of(chosen), wanted, encoded, converted.address());
   } catch (const decode_error& what) {
     throw undecodable_record{what.what()};
   }
@@ -69,12 +73,12 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
       if (body.packet() == &wanted)
         return body.address();
       if (const auto* packet = body.packet())
-        return converted_body(r, *packet, body.address(), wanted);
+        return converted_body(r, object, *packet, body.address(), wanted);
       break;
     case payload_kind::dynamic:
       if (body.packet() == &wanted)
         return body.get<dynamic_value>()->address();
-      return converted_body(r, *body.packet(), body.get<dynamic_value>()->address(), wanted);
+      return converted_body(r, object, *body.packet(), body.get<dynamic_value>()->address(), wanted);
     case payload_kind::encoded: {
       const auto& codecs = *object.domain().codecs;
       object.domain().counters.decoded.fetch_add(1, std::memory_order_relaxed);
@@ -91,8 +95,10 @@ void* decoded_body(record& r, const execution_object& object, const packet_type&
       return body.emplace<dynamic_value>(std::move(value)).address();
     }
     case payload_kind::caf_message: {
-      auto* caf_ops = wanted.caf.load(std::memory_order_acquire);
       auto& message = *body.get<caf::message>();
+      if (const auto* packet = packet_of(message); packet != nullptr && packet != &wanted)
+        return converted_body(r, object, *packet, message.cvals()->get(0), wanted);
+      auto* caf_ops = wanted.caf.load(std::memory_order_acquire);
       if (caf_ops == nullptr)
         break;
       raw_value value{wanted};

@@ -9,6 +9,7 @@ namespace zlink::detail {
 
 namespace {
 
+constexpr std::chrono::seconds own_look_patience{1};
 constexpr std::chrono::milliseconds longest_pause{1'000}; // between questions to a store that does not answer
 
 } // namespace
@@ -46,6 +47,11 @@ task<row_outcome> change_row(host_runtime& host, row_change change) {
     if (change.give_up(answered))
       co_return outcome;
     if (answered) {
+      for (auto& node : host.nodes) // a descriptor that this change names may be what has changed (S-73)
+        if (auto& registration = node->runtime().registration) {
+          auto looking = registration->look_at_own(host.time->now() + own_look_patience);
+          co_await std::move(looking);
+        }
       auto pausing = placement::pause_before_retry(*host.infra, *host.random);
       co_await std::move(pausing);
     } else {

@@ -153,6 +153,8 @@ task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link,
   } catch (const decode_error& what) {
     host_.domain.counters.drop(drop_reason::undecodable);
     answer = answer_of({error_kind::protocol_error, what.what()});
+  } catch (...) { // whatever it is, who asks is answered
+    answer = answer_of({error_kind::internal_failure, text_of_current_exception()});
   }
   control_envelope envelope{operation.high, operation.low, encode(answer)};
   link->send_control(static_cast<std::uint16_t>(control_command::answer), encode(envelope));

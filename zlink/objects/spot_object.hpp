@@ -24,6 +24,7 @@ struct object_home {
   std::string mesh_name;
   std::string node_rid;
   std::chrono::milliseconds request_timeout{};
+  std::chrono::milliseconds send_timeout{};
   std::chrono::milliseconds instance_idle_timeout{};
 };
 
@@ -54,6 +55,7 @@ public:
   std::string_view surface() const noexcept override;
   std::string_view spot_id() const noexcept override { return id_; }
   std::string subject_of(record& r) const override;
+  steady_duration send_patience() const noexcept override { return home_.send_timeout; }
   /// Zero before the reservation.
   object_generation generation() const noexcept { return {generation_.load(std::memory_order_acquire)}; }
   authority_generation authority() const noexcept { return {authority_.load(std::memory_order_acquire)}; }

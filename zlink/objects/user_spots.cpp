@@ -189,11 +189,11 @@ task<std::optional<result<spot_create_result>>> user_spots::attempt(creation& c)
       co_await std::move(releasing);
       co_return std::nullopt;
     }
-    if (row->closing)
-      co_return std::nullopt;
     const auto existing = ref_of(c.id, *row);
     auto judging = host_.messages.routes.judge_row(*seen);
     const auto found = co_await std::move(judging);
+    if (found.what == resolved::closing)
+      co_return std::nullopt;
     if (found.what == resolved::ready)
       co_return outcome{spot_create_result{existing, spot_create_state::existing, std::nullopt}};
     if (found.what == resolved::unavailable)
@@ -329,12 +329,28 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
   }
   auto building = host_.activations.build(*object, node, std::move(request));
   auto built = co_await std::move(building);
+  if (built && built->reply) {
+    try {
+      static_cast<void>(encode_reply(*built->reply)); // before anything is decided by it
+    } catch (...) {
+      built = error{error_kind::internal_failure, "the reply of on_create: " + text_of_current_exception()};
+    }
+  }
+  const auto closed = [&] { return object->application_word().has(admission_word::sealed_bit); }; // by a shutdown
+  const error closed_error{error_kind::shutting_down, "the node is shutting down"};
+  if (built && closed())
+    built = closed_error;
   const bool accepted = built && built->accepted;
   end.terminal = terminal_of(built, *row, made);
   auto finishing = finish_reservation(*seen, std::move(end), accepted);
   const bool stored = co_await std::move(finishing);
   spot_create_result done{ref_of(made.id, *row), accepted ? spot_create_state::created : spot_create_state::rejected,
                           built ? built->reply : std::nullopt};
+  if (accepted && stored && closed()) { // while the row became active: it goes with its Spot (S-117)
+    auto removing = host_.closings.remove_row(*object);
+    co_await std::move(removing);
+    co_return closed_error;
+  }
   if (accepted && stored) {
     host_.activations.open(*object);
     co_return done;

@@ -59,11 +59,13 @@ public:
   /// Closes this incarnation, here or at its owner; throws the caller's error.
   task<bool> close_exactly(spot_ref spot, steady_time due);
 
+  /// The reservation goes if whoever holds it has ended (C-79). Inside the unit.
+  task<void> release_if_dead(std::string id, placement::observed_object seen);
+
 private:
   struct creation;
   task<void> run(std::shared_ptr<creation> c);
   task<std::optional<result<spot_create_result>>> attempt(creation& c);
-  task<void> release_if_dead(std::string id, placement::observed_object seen);
   task<std::optional<result<spot_create_result>>> reserve(creation& c, const placement::observed_object& seen);
   task<result<placement::live_node>> choose_target(node_runtime& node, creation& c);
   task<std::optional<message>> load_request(const placement::row_record& row);

@@ -7,11 +7,13 @@ namespace zlink::detail {
 
 namespace {
 
-/// The end of a body, owed to the operation that waits for it: also if the body is dropped unrun.
+/// The end of a body, owed to the operation that waits for it: also if the body is dropped unrun. What an I/O body awaits
+/// may end when the host has gone: then nobody waits any more.
 class owed_report {
 public:
-  explicit owed_report(reply_route route) noexcept : route_(route) {}
-  owed_report(owed_report&& other) noexcept : route_(std::exchange(other.route_, reply_route{})) {}
+  owed_report(reply_route route, std::shared_ptr<host_gate> host) noexcept : route_(route), host_(std::move(host)) {}
+  owed_report(owed_report&& other) noexcept
+    : route_(std::exchange(other.route_, reply_route{})), host_(std::move(other.host_)) {}
   owed_report& operator=(owed_report&&) = delete;
   ~owed_report() {
     if (route_.receiver == nullptr)
@@ -22,6 +24,11 @@ public:
   }
   void send(payload result) noexcept {
     auto route = std::exchange(route_, reply_route{});
+    const inside_host inside{*host_};
+    if (!inside) {
+      route.receiver->unref_receiver();
+      return;
+    }
     auto* r = make_record(record_kind::completion);
     r->reply.id = route.id;
     r->body = std::move(result);
@@ -30,7 +37,25 @@ public:
   }
 
 private:
+  /// Keeps the host from ending while alive, if it has not.
+  class inside_host {
+  public:
+    explicit inside_host(host_gate& gate) : gate_(gate), host_(gate.enter()) {}
+    ~inside_host() {
+      if (host_ != nullptr)
+        gate_.leave();
+    }
+    inside_host(const inside_host&) = delete;
+    inside_host& operator=(const inside_host&) = delete;
+    explicit operator bool() const noexcept { return host_ != nullptr; }
+
+  private:
+    host_gate& gate_;
+    host_runtime* host_;
+  };
+
   reply_route route_;
+  std::shared_ptr<host_gate> host_;
 };
 
 payload run_body(unique_function<void(std::stop_token, payload&)>& body, std::stop_token stop) {
@@ -60,7 +85,7 @@ void start_worker(spot_object& object, worker_start start, turn_use use, std::st
   call_start starting{host, operation, use, std::move(cancel)};
   if (!starting.allowed(std::move(mistake), false))
     return;
-  owed_report owed{starting.enter_operation(start.timeout.value_or(object.home_node().request_timeout))};
+  owed_report owed{starting.enter_operation(start.timeout.value_or(object.home_node().request_timeout)), host.outside_users};
   operation.at_end([stop = start.stop]() mutable { stop.request_stop(); }); // by timeout, cancellation or shutdown
   if (start.begin) {
     starting.launch([&host, owed = std::move(owed), stop = start.stop.get_token(), begin = std::move(start.begin)]() mutable {

@@ -208,6 +208,25 @@ task<registration_outcome> node_registration::store_publication(descriptor_recor
   co_return registration_outcome::late;
 }
 
+task<void> node_registration::look_at_own(steady_time until) {
+  auto looking = in_turn(look_in_turn(until));
+  co_await std::move(looking);
+}
+
+task<registration_outcome> node_registration::look_in_turn(steady_time until) {
+  if (phase_ != phase::published)
+    co_return registration_outcome::gone;
+  auto reading = calls_.read<descriptor_record>(descriptor_key(node_), until);
+  const auto outcome = co_await std::move(reading);
+  const auto* seen = seen_in(outcome);
+  if (seen == nullptr || !seen->record || !is_own(*seen->record))
+    co_return registration_outcome::late;
+  version_ = seen->version;
+  if (seen->record->revision != current_.revision)
+    current_ = *seen->record;
+  co_return registration_outcome::done;
+}
+
 void node_registration::note_published(descriptor_record content, std::string version) {
   phase_ = phase::published;
   current_ = std::move(content);

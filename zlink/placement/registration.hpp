@@ -55,6 +55,9 @@ public:
   /// `done` also if they are gone.
   task<registration_outcome> withdraw(steady_time until);
 
+  /// Reads what is published: a write that was given up may have got through later. Changes nothing in the store.
+  task<void> look_at_own(steady_time until);
+
   /// Ends every wait for the store at once.
   void stop() { calls_.stop(); }
 
@@ -100,6 +103,7 @@ private:
   task<registration_outcome> publish_in_turn(descriptor_record content, steady_time until);
   task<registration_outcome> change_in_turn(unique_function<void(descriptor_record&)> edit, steady_time until);
   task<registration_outcome> store_publication(descriptor_record content, steady_time until);
+  task<registration_outcome> look_in_turn(steady_time until);
   void note_published(descriptor_record content, std::string version);
   std::uint64_t wall_clock_ms() const;
 

@@ -244,12 +244,13 @@ void sweep::on_keep_end() {
 
 task<void> sweep::stop() {
   context_->calls.stop();
-  if (!running_)
-    co_return;
-  auto ended = detail::new_counted<detail::operation<void>>();
-  ended->dispatcher = context_->calls.unit().unit();
-  waiting_for_end_.push_back(ended);
-  co_await task<void>{std::move(ended)};
+  if (running_) {
+    auto ended = detail::new_counted<detail::operation<void>>();
+    ended->dispatcher = context_->calls.unit().unit();
+    waiting_for_end_.push_back(ended);
+    co_await task<void>{std::move(ended)};
+  }
+  context_ = std::make_shared<context>(context_->calls.unit(), context_->records); // for `remove_own`, which comes after it
 }
 
 } // namespace zlink::placement

@@ -112,7 +112,7 @@ void transition_batcher::add(fragment what, completion done) {
   if (what.mutations.empty())
     throw std::invalid_argument{"a transition changes a row"};
   check_fragment(what);
-  waiting_.push_back({std::move(what), std::move(done), false, {}, std::nullopt});
+  waiting_.push_back({std::move(what), std::move(done), ++steps_, false, {}, std::nullopt});
 }
 
 void transition_batcher::flush() {
@@ -147,16 +147,18 @@ void transition_batcher::next() {
 bool transition_batcher::read_missing_counter() {
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), look_ahead));
   bool issues = false;
-  bool doubted = false;
-  for (auto one = waiting_.begin(); one != end; ++one) {
+  const auto wants = [&](sequence which) {
+    return std::any_of(waiting_.begin(), end, [&](const entry& one) {
+      return one.what.issues != issue::nothing && one.doubted && !is_fresh(counter_key(which), one);
+    });
+  };
+  for (auto one = waiting_.begin(); one != end; ++one)
     issues = issues || one->what.issues != issue::nothing;
-    doubted = doubted || (one->doubted && one->what.issues != issue::nothing);
-  }
   if (issues)
     for (const auto which : {sequence::object, sequence::authority})
-      if (!copies_.counters.find(which) || (doubted && !just_read_.contains(counter_key(which)))) {
-        read_counter(which, [this, which](bool) {
-          just_read_.insert(counter_key(which));
+      if (!copies_.counters.find(which) || wants(which)) {
+        read_counter(which, [this, which, began = ++steps_](bool) {
+          just_read_[counter_key(which)] = began;
           next();
         });
         return true;
@@ -170,12 +172,12 @@ bool transition_batcher::read_missing() {
   for (std::size_t i = 0; i < count; ++i)
     for (const auto& change : waiting_[i].what.capacity) {
       if (copies_.capacity.find(name_of(change.node))
-          && (!waiting_[i].doubted || just_read_.contains(capacity_key(change.node))))
+          && (!waiting_[i].doubted || is_fresh(capacity_key(change.node), waiting_[i])))
         continue;
       auto key = capacity_key(change.node);
-      read(key, [this, key, node = change.node](store_read_result seen) {
+      read(key, [this, key, node = change.node, began = ++steps_](store_read_result seen) {
         note_capacity(node, seen);
-        just_read_.insert(key);
+        just_read_[key] = began;
         next();
       });
       return true;
@@ -232,7 +234,7 @@ void transition_batcher::judge(entry& one, placing why) const {
   if (why == placing::later)
     return;
   one.doubted = true;
-  if (!was_just_read(one.what))
+  if (!was_just_read(one))
     return;
   switch (new_builder().place(one.what)) {
     case placing::placed:
@@ -247,12 +249,18 @@ void transition_batcher::judge(entry& one, placing why) const {
   one.what.issues = issue::nothing;
 }
 
-bool transition_batcher::was_just_read(const fragment& what) const {
-  if (what.issues != issue::nothing
-      && !(just_read_.contains(counter_key(sequence::object)) && just_read_.contains(counter_key(sequence::authority))))
+/// Read after whoever made the fragment had read its row.
+bool transition_batcher::is_fresh(const std::string& key, const entry& one) const {
+  const auto read = just_read_.find(key);
+  return read != just_read_.end() && read->second > one.added;
+}
+
+bool transition_batcher::was_just_read(const entry& one) const {
+  if (one.what.issues != issue::nothing
+      && !(is_fresh(counter_key(sequence::object), one) && is_fresh(counter_key(sequence::authority), one)))
     return false;
-  return std::all_of(what.capacity.begin(), what.capacity.end(),
-                     [&](const capacity_change& change) { return just_read_.contains(capacity_key(change.node)); });
+  return std::all_of(one.what.capacity.begin(), one.what.capacity.end(),
+                     [&](const capacity_change& change) { return is_fresh(capacity_key(change.node), one); });
 }
 
 void transition_batcher::on_applied(group& sent, const batch_builder::result& built, const store_write_result& result) {

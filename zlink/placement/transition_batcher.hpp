@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,6 +47,7 @@ private:
   struct entry {
     fragment what;
     completion done;
+    std::uint64_t added = 0; ///< in the order of additions and of reads that began
     bool doubted = false; ///< copies spoke against it: decide by records just read
     new_generations numbers; ///< of the batch under way
     /// Records just read spoke against it: its end, if its conditions turn out to hold. Only these are left of it.
@@ -69,7 +70,8 @@ private:
   entries take_waiting();
   void send(group wanted);
   void judge(entry& one, placing why) const;
-  bool was_just_read(const fragment& what) const;
+  bool was_just_read(const entry& one) const;
+  bool is_fresh(const std::string& key, const entry& one) const;
   void on_applied(group& sent, const batch_builder::result& built, const store_write_result& result);
   void on_conflict(group sent, store_time now);
   void examine(std::shared_ptr<examination> about);
@@ -89,7 +91,10 @@ private:
   const std::shared_ptr<location_store> store_;
   unique_function<void()> on_stall_;
   shared_copies copies_;
-  std::unordered_set<std::string> just_read_; ///< capacity records and counters read since the last batch was built
+  std::uint64_t steps_ = 0;
+  /// Capacity records and counters read since the last batch was built, and when each read began: what is older than a
+  /// fragment says nothing about it.
+  std::unordered_map<std::string, std::uint64_t> just_read_;
   std::deque<entry> waiting_;
   std::vector<group> parts_; ///< of a batch that met a Conflict, still to be tried; the next one last
   bool busy_ = false;

@@ -37,6 +37,7 @@ task<void> filter_chain::serve() {
   begun_ = true;
   handled_ = new_counted<operation<void>>();
   handled_->owner = &object_;
+  handled_->use = turn_use::yield; // the handler's own turns come in between
   try {
     auto serving = handler_.serve(object_, &served_, context_.message());
     reply_ = co_await std::move(serving);

@@ -195,4 +195,22 @@ TEST_CASE("X-121 X-122 the body is asked to stop once when its call ends first; 
   }
 }
 
+TEST_CASE("X-120 whatever a body throws is internal_failure, operation_cancelled too") {
+  stage scene;
+  std::vector<error_kind> ends;
+  scene.acts["work"] = [&ends](player& p) -> zlink::task<int> {
+    auto cpu = p.spot().run_cpu_worker([](std::stop_token) -> int { throw zlink::operation_cancelled{}; });
+    auto cpu_end = as_result(cpu.submit());
+    ends.push_back(failure_of(co_await std::move(cpu_end)));
+    auto io = p.spot().run_io_worker([](std::stop_token) -> zlink::task<int> { throw zlink::operation_cancelled{}; });
+    auto io_end = as_result(io.submit());
+    ends.push_back(failure_of(co_await std::move(io_end)));
+    co_return 0;
+  };
+  mesh net{1};
+  net.start(serve(scene));
+  net.run(ask_spot(net.host(0), "x", "work"));
+  CHECK(ends == std::vector<error_kind>(2, error_kind::internal_failure));
+}
+
 } // namespace workers_test

@@ -245,5 +245,45 @@ TEST_CASE("filters are declared before start only") {
                   configuration_error);
 }
 
+/// Does not wait for what comes behind it.
+class impatient final : public message_filter {
+public:
+  explicit impatient(std::vector<std::string>& steps) : steps_(steps) {}
+  task<void> apply(const filter_context&, filter_next& next) override {
+    next().then([&steps = steps_](result<void>) { steps.push_back("handler ended"); });
+    steps_.push_back("filter ended");
+    return task<void>::done();
+  }
+
+private:
+  std::vector<std::string>& steps_;
+};
+
+task<answer> answer_behind(latch& gate, std::string text) {
+  auto waiting = gate.wait();
+  co_await std::move(waiting);
+  co_return answer{text + '!'};
+}
+
+TEST_CASE("X-160 M-142 M-54 a dispatch ends with its handler, though its filter leaves that to a callback") {
+  std::vector<std::string> steps;
+  latch gate;
+  evidence log;
+  mesh net{1};
+  net.start([&](host& started) {
+    auto& node = started.add_mesh("m");
+    serve_probes(node, log);
+    node.add_filter([&steps] { return std::make_unique<impatient>(steps); });
+    node.add_node_handler([&gate](const ask& m, const message_context&) { return answer_behind(gate, m.text); });
+  });
+  auto asked = net.host(0).nodes().request_to_node("m", net.host(0).mesh("m").rid(), ask{"x"}).submit<answer>();
+  net.run_until_idle();
+  CHECK_FALSE(asked.ready());
+  gate.open();
+  CHECK(net.run(std::move(asked)).text == "x!");
+  net.run_until_idle();
+  CHECK(steps == std::vector<std::string>{"filter ended", "handler ended"});
+}
+
 } // namespace
 } // namespace zlink::test::messaging

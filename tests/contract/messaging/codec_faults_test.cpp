@@ -1,0 +1,86 @@
+// Encodings of the application that throw, whatever they throw: the record ends, and nothing else (X-164, X-165, M-137).
+#include "tests/contract/messaging/forged_peer.hpp"
+
+namespace zlink::test::messaging {
+namespace {
+
+using testing::mesh;
+
+/// Binary, but throws a number where the test says so.
+class moody_codec final : public codec {
+public:
+  std::string throws_at;
+
+  std::string content_type() const override { return "application/x-moody"; }
+  bool handles(const packet_info&) const override { return true; }
+  void encode(const packet_info& type, const void* value, bytes& to) const override {
+    mood(type, "encode");
+    type.encode_binary(value, to);
+  }
+  void decode(const packet_info& type, byte_view from, void* value) const override {
+    mood(type, "decode");
+    type.decode_binary(value, from);
+  }
+
+private:
+  void mood(const packet_info& type, const char* step) const {
+    if (throws_at == std::string{step} + ' ' + std::string{type.name})
+      throw 5;
+  }
+};
+
+TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its record only, near and far") {
+  struct fault {
+    const char* at;
+    error_kind far_end;
+  };
+  for (const auto& [at, far_end] : {fault{"encode probe.ask", error_kind::invalid_operation},
+                                    fault{"encode probe.answer", error_kind::internal_failure},
+                                    fault{"decode probe.ask", error_kind::internal_failure},
+                                    fault{"decode probe.answer", error_kind::protocol_error}}) {
+    CAPTURE(at);
+    evidence log;
+    auto moody = std::make_shared<moody_codec>();
+    mesh net{2};
+    net.start([&](host& started, std::size_t index) {
+      started.add_codec(moody);
+      auto& node = started.add_mesh("m");
+      serve_probes(node, log);
+      if (index != 0)
+        node.placement_weight(0);
+    });
+    net.run(ask_at(net.host(1), "c", "alive"));
+    moody->throws_at = at;
+    const auto spots = net.host(1).spots();
+    CHECK(failure(net, spots.request_to_spot("c", ask{"1"}).submit<answer>()) == far_end);
+    CHECK(net.run(net.host(0).spots().request_to_spot("c", ask{"2"}).submit<answer>()).text == "2!"); // nothing is encoded
+    moody->throws_at.clear();
+    CHECK(net.run(spots.request_to_spot("c", ask{"3"}).submit<answer>()).text == "3!");
+  }
+}
+
+TEST_CASE("X-164 M-4 C-104 a first message that has no encoding ends in invalid_operation at once, and does not block the id") {
+  for (std::size_t from : {0, 1}) {
+    CAPTURE(from);
+    evidence log;
+    auto moody = std::make_shared<moody_codec>();
+    mesh net{2};
+    net.start([&](host& started, std::size_t index) {
+      started.add_codec(moody);
+      auto& node = started.add_mesh("m");
+      serve_probes(node, log);
+      if (index != 0)
+        node.placement_weight(0);
+    });
+    moody->throws_at = "encode probe.ask";
+    const auto spots = net.host(from).spots();
+    CHECK(failure(net, spots.request_to_spot("c", ask{"1"}).instance_spot("probe").submit<answer>()) == error_kind::invalid_operation);
+    moody->throws_at = "encode probe.note";
+    CHECK(failure(net, spots.send_to_spot("c", note{"2"}).instance_spot("probe").submit()) == error_kind::invalid_operation);
+    moody->throws_at.clear();
+    CHECK(net.run(ask_at(net.host(from), "c", "3")).text == "3!");
+  }
+}
+
+} // namespace
+} // namespace zlink::test::messaging

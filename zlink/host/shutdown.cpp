@@ -71,6 +71,8 @@ task<void> host_runtime::shutdown_sequence() {
 task<void> host_runtime::publish_draining(steady_time until) {
   for (auto& node : nodes) {
     auto& n = node->runtime();
+    if (!n.links)
+      continue; // the start did not come so far
     n.links->drain();
     if (!n.registration || !n.registration->stamp())
       continue;

@@ -251,8 +251,9 @@ task<std::optional<error>> host_runtime::start_entry(node_runtime& node) {
   auto numbering = repository->issue_generations();
   const auto numbers = co_await std::move(numbering);
   node.entry = activations.make_object(node, *node.settings.entry, node.entry_id);
-  if (numbers)
-    node.entry->set_generations(numbers->object, numbers->authority);
+  // Without a store a number of its own: nobody else knows this Spot, which has no row (C-132).
+  const auto alone = object_generation{(random->next() >> 1) | 1};
+  node.entry->set_generations(numbers ? numbers->object : alone, numbers ? numbers->authority : authority_generation{1});
   auto building = activations.build(*node.entry, node, std::nullopt);
   const auto built = co_await std::move(building);
   if (!built) {

@@ -62,7 +62,9 @@ task<resolution> resolver::resolve(std::string id) {
   const auto* seen = placement::seen_in(outcome);
   if (seen == nullptr) {
     resolution failed;
-    failed.why = "the Location Store does not tell who owns it";
+    const bool damaged = std::holds_alternative<placement::record_fault>(outcome);
+    failed.why = damaged ? "its record in the Location Store cannot be used" : "the Location Store does not tell who owns it";
+    failed.kind = damaged ? error_kind::internal_failure : error_kind::unavailable;
     co_return failed;
   }
   if (const auto* claim = placement::claim_in(*seen))
@@ -120,6 +122,7 @@ task<resolution> resolver::judge_row(placement::observed_object seen) {
     case placement::lease_health::live: break;
     case placement::lease_health::corrupt:
       found.why = "the lease of its owner is corrupt";
+      found.kind = error_kind::internal_failure;
       co_return found;
     case placement::lease_health::over:
       found.what = resolved::unavailable;

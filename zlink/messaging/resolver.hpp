@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/clock.hpp"
+#include "zlink/error.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/placement/records.hpp"
 #include "zlink/task.hpp"
@@ -41,6 +42,7 @@ struct resolution {
   object_route route;
   placement::observed_object seen;
   std::string why; ///< for the text of errors
+  error_kind kind = error_kind::unavailable; ///< of `unknown`: `internal_failure` for what must not be (S-158)
 };
 
 /// Positive results only (C-65). Any thread.

@@ -166,7 +166,7 @@ task<void> outbound::place_resolved(const std::string& id, const resolution& fou
       case resolved::unavailable:
         message.fail({error_kind::unavailable, "spot \"" + id + "\" cannot be used: " + found.why});
         break;
-      case resolved::unknown: message.fail({error_kind::unavailable, "spot \"" + id + "\": " + found.why}); break;
+      case resolved::unknown: message.fail({found.kind, "spot \"" + id + "\": " + found.why}); break;
     }
   }
 }

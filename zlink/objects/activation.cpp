@@ -98,6 +98,8 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
   attempt a{std::move(object), *node};
   a.due = host_.time->now() + node->settings.request_timeout;
   a.first_until = begun.first_until;
+  if (a.first_until != steady_time::max()) // as long as its caller waits, if that is longer (S-73, S-127)
+    a.due = std::max(a.due, a.first_until);
   a.reservation = host_.random->next_id();
   if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
     discard(*a.object, {error_kind::shutting_down, "the host is shutting down"});

@@ -23,7 +23,7 @@ task<std::optional<spot_ref>> user_spots::look_up(std::string id) {
   auto resolving = host_.messages.routes.resolve(id);
   const auto found = co_await std::move(resolving);
   if (found.what == resolved::unknown)
-    throw operation_failed{error{error_kind::unavailable, found.why}};
+    throw operation_failed{error{found.kind, found.why}};
   if (found.what != resolved::ready)
     co_return std::nullopt;
   co_return ref_of(id, *placement::row_in(found.seen));
@@ -42,6 +42,8 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
   auto reading = host_.repository->read_spot(spot.spot_id);
   auto read = co_await std::move(reading);
   const auto* seen = placement::seen_in(read);
+  if (std::holds_alternative<placement::record_fault>(read))
+    throw operation_failed{error{error_kind::internal_failure, "the record of \"" + spot.spot_id + "\" in the Location Store cannot be used"}};
   if (seen == nullptr)
     throw operation_failed{error{error_kind::unavailable, "the Location Store does not tell who owns \"" + spot.spot_id + '"'}};
   if (placement::claim_in(*seen) != nullptr)

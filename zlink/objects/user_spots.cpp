@@ -311,19 +311,19 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
   auto request = co_await std::move(loading);
   placement::reservation_end end{made.id, made.reservation, host_.token(), node.stamp(), std::nullopt};
   if (factory == nullptr || !request) {
-    auto aborting = finish_reservation(*seen, std::move(end), false);
+    auto aborting = finish_reservation(*seen, std::move(end), made.due, false);
     co_await std::move(aborting);
     co_return error{error_kind::internal_failure, "the stored request of \"" + made.id + "\" is not what was reserved"};
   }
   if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
-    auto aborting = finish_reservation(*seen, std::move(end), false);
+    auto aborting = finish_reservation(*seen, std::move(end), made.due, false);
     co_await std::move(aborting);
     co_return error{error_kind::shutting_down, "the node is shutting down"};
   }
   auto object = host_.activations.make_object(node, *factory, made.id);
   object->set_generations(row->generation, row->authority);
   if (!host_.objects.insert(object)) {
-    auto aborting = finish_reservation(*seen, std::move(end), false);
+    auto aborting = finish_reservation(*seen, std::move(end), made.due, false);
     co_await std::move(aborting);
     co_return error{error_kind::unavailable, '"' + made.id + "\" is still ending on this node"};
   }
@@ -342,7 +342,7 @@ task<result<spot_create_result>> user_spots::build_here(node_runtime& node, rese
     built = closed_error;
   const bool accepted = built && built->accepted;
   end.terminal = terminal_of(built, *row, made);
-  auto finishing = finish_reservation(*seen, std::move(end), accepted);
+  auto finishing = finish_reservation(*seen, std::move(end), made.due, accepted);
   const bool stored = co_await std::move(finishing);
   spot_create_result done{ref_of(made.id, *row), accepted ? spot_create_state::created : spot_create_state::rejected,
                           built ? built->reply : std::nullopt};
@@ -419,7 +419,8 @@ std::optional<placement::kept_terminal> user_spots::terminal_of(const result<spo
 }
 
 // A row that nobody ends would occupy its id as long as this host lives (C-72, S-156).
-task<bool> user_spots::finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit) {
+task<bool> user_spots::finish_reservation(placement::observed_object seen, placement::reservation_end end, steady_time due,
+                                          bool commit) {
   row_change change;
   change.id = end.id;
   change.judge = [this, &end, commit, generation = placement::row_in(seen)->generation](const placement::observed_object& now) {
@@ -430,7 +431,7 @@ task<bool> user_spots::finish_reservation(placement::observed_object seen, place
       end.target = node->stamp(); // the node may have published another revision meanwhile (C-39)
     return judged(commit ? placement::commit(now, end, std::nullopt) : placement::abort(now, end));
   };
-  change.give_up = [this, until = host_.time->now() + end_patience](bool) { return host_.time->now() >= until; };
+  change.give_up = [this, until = std::max(due, host_.time->now() + end_patience)](bool) { return host_.time->now() >= until; };
   change.seen = std::move(seen);
   auto changing = change_row(host_, std::move(change));
   const auto outcome = co_await std::move(changing);

@@ -72,7 +72,7 @@ private:
   task<store_outcome<store_read_result>> task_of_raw_read(std::string key);
   std::optional<placement::kept_terminal> terminal_of(const result<spot_create_response>& built,
                                                       const placement::row_record& row, const reservation& made);
-  task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, bool commit);
+  task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, steady_time due, bool commit);
   task<result<spot_create_result>> ask_target(node_runtime& node, placement::node_identity target, reservation made);
   task<bool> ask_owner_to_close(placement::observed_object seen, spot_ref spot, steady_time due);
   task<control_answer> serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link);

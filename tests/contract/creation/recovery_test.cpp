@@ -137,7 +137,7 @@ TEST_CASE("C-79 C-72 a creation that could not be ended while the store was away
       const bool names = call.what == store_operation::write && call.touches(zlink::placement::spot_key("a"));
       return away && names ? store_fault::vanish : store_fault::none;
     });
-    auto call = open_room(net.host(0), "a", "x", 60s);
+    auto call = open_room(net.host(0), "a", "x", 20s);
     net.advance(30s);
     CHECK(row_of(net, "a"));
     away = false;

@@ -34,11 +34,11 @@ TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its 
     const char* at;
     error_kind far_end;
   };
-  for (const auto& [at, far_end] : {fault{"encode probe.ask", error_kind::invalid_operation},
-                                    fault{"encode probe.answer", error_kind::internal_failure},
-                                    fault{"decode probe.ask", error_kind::internal_failure},
-                                    fault{"decode probe.answer", error_kind::protocol_error}}) {
-    CAPTURE(at);
+  for (const auto& mood : {fault{"encode probe.ask", error_kind::invalid_operation},
+                           fault{"encode probe.answer", error_kind::internal_failure},
+                           fault{"decode probe.ask", error_kind::internal_failure},
+                           fault{"decode probe.answer", error_kind::protocol_error}}) {
+    CAPTURE(mood.at);
     evidence log;
     auto moody = std::make_shared<moody_codec>();
     mesh net{2};
@@ -50,9 +50,9 @@ TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its 
         node.placement_weight(0);
     });
     net.run(ask_at(net.host(1), "c", "alive"));
-    moody->throws_at = at;
+    moody->throws_at = mood.at;
     const auto spots = net.host(1).spots();
-    CHECK(failure(net, spots.request_to_spot("c", ask{"1"}).submit<answer>()) == far_end);
+    CHECK(failure(net, spots.request_to_spot("c", ask{"1"}).submit<answer>()) == mood.far_end);
     CHECK(net.run(net.host(0).spots().request_to_spot("c", ask{"2"}).submit<answer>()).text == "2!"); // nothing is encoded
     moody->throws_at.clear();
     CHECK(net.run(spots.request_to_spot("c", ask{"3"}).submit<answer>()).text == "3!");

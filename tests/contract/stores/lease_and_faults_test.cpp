@@ -303,4 +303,32 @@ TEST_CASE("C-72 S-156 whatever write of a creation fails in whatever way, row, s
     }
 }
 
+TEST_CASE("S-158 S-21 a row that cannot be read is internal_failure to everybody, and stays as it is") {
+  stage on;
+  mesh net{2};
+  net.start(serve_beside_client(on));
+  const auto made = net.run(open_room(net.host(0), "a")).spot;
+  put(net, zlink::placement::spot_key("x"), "no row");
+  auto& host = net.host(0);
+  CHECK(failure(net, open_room(host, "x")) == error_kind::internal_failure);
+  CHECK(failure(net, ask(host, "x", "1")) == error_kind::internal_failure);
+  CHECK(failure(net, rouse(host, "x", "1")) == error_kind::internal_failure);
+  CHECK(failure(net, host.spots().find("x")) == error_kind::internal_failure);
+  CHECK(failure(net, host.spots().close({"x", 1, made.mesh_name, made.node_rid})) == error_kind::internal_failure);
+  CHECK(on.count("factory x") == 0);
+}
+
+TEST_CASE("S-73 S-127 a caller who waits longer than the mesh's request timeout is not given up before") {
+  stage on;
+  mesh net{2};
+  net.start(serve_beside_client(on));
+  net.faults(1).set_rule([](const zlink::testing::store_call& c) {
+    return c.what == zlink::testing::store_operation::put ? zlink::testing::store_fault::vanish : zlink::testing::store_fault::none;
+  });
+  auto call = rouse(net.host(0), "a", "1", 2min);
+  net.advance(40s); // the request timeout is 30 s
+  net.faults(1).set_rule({});
+  CHECK(net.run(std::move(call)).word == "1");
+}
+
 } // namespace stores_test

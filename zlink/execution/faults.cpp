@@ -29,10 +29,8 @@ cause cause_of(const std::exception_ptr& what) {
     std::rethrow_exception(what);
   } catch (const undecodable_record& failure) {
     return {failure.what(), true};
-  } catch (const std::exception& failure) {
-    return {failure.what(), false};
   } catch (...) {
-    return {"an exception that is no std::exception", false};
+    return {text_of_current_exception(), false};
   }
 }
 

@@ -26,57 +26,57 @@ std::optional<error> conflict(spot_kind kind, const std::string& type, const ins
 
 namespace {
 
-/// Passes the reply of a request on that went to another node. One that says that it cannot be served there ends the
-/// route, or the choice of the node (M-79, M-82): the next call looks again.
-class route_watch final : public counted, public reply_receiver {
+/// Stands between a request that is passed on and who asked: the reply comes by here.
+class reply_passage : public counted, public reply_receiver {
 public:
-  route_watch(outbound& owner, std::string id, std::optional<message_fence> route, std::string node_rid,
-              reply_route asked) noexcept
-    : owner_(owner), id_(std::move(id)), route_(route), node_rid_(std::move(node_rid)), asked_(asked) {}
-  ~route_watch() override {
+  explicit reply_passage(reply_route asked) noexcept : asked_(asked) {}
+  ~reply_passage() override {
     if (asked_.receiver != nullptr)
       asked_.receiver->unref_receiver();
   }
+  void receive_reply(record* reply) noexcept override {
+    reply->reply = std::exchange(asked_, reply_route{});
+    send_reply(reply);
+  }
+  void ref_receiver() noexcept final { ref(); }
+  void unref_receiver() noexcept final { unref(); }
+
+private:
+  reply_route asked_;
+};
+
+/// A reply that says that the request cannot be served where it went ends the route, or the choice of the node (M-79,
+/// M-82): the next call looks again.
+class route_watch final : public reply_passage {
+public:
+  route_watch(outbound& owner, std::string id, std::optional<message_fence> route, std::string node_rid,
+              reply_route asked) noexcept
+    : reply_passage(asked), owner_(owner), id_(std::move(id)), route_(route), node_rid_(std::move(node_rid)) {}
   void receive_reply(record* reply) noexcept override {
     const auto* failed = reply->body.get<error>();
     if (!route_)
       owner_.placement_ended(id_, node_rid_);
     else if (failed != nullptr && (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found))
       owner_.route_failed(id_, *route_);
-    reply->reply = std::exchange(asked_, reply_route{});
-    send_reply(reply);
+    reply_passage::receive_reply(reply);
   }
-  void ref_receiver() noexcept override { ref(); }
-  void unref_receiver() noexcept override { unref(); }
 
 private:
   outbound& owner_;
   std::string id_;
   std::optional<message_fence> route_; ///< nothing: the message was to wake the Spot
   std::string node_rid_;
-  reply_route asked_;
 };
 
-/// Passes a reply on, and is counted until it has.
-class reply_relay final : public counted, public reply_receiver {
+/// Is counted until the reply has passed.
+class reply_relay final : public reply_passage {
 public:
-  reply_relay(reply_route asked, std::atomic<std::size_t>& count) noexcept : asked_(asked), count_(count) {
+  reply_relay(reply_route asked, std::atomic<std::size_t>& count) noexcept : reply_passage(asked), count_(count) {
     count_.fetch_add(1, std::memory_order_acq_rel);
   }
-  ~reply_relay() override {
-    if (asked_.receiver != nullptr)
-      asked_.receiver->unref_receiver();
-    count_.fetch_sub(1, std::memory_order_acq_rel);
-  }
-  void receive_reply(record* reply) noexcept override {
-    reply->reply = std::exchange(asked_, reply_route{});
-    send_reply(reply);
-  }
-  void ref_receiver() noexcept override { ref(); }
-  void unref_receiver() noexcept override { unref(); }
+  ~reply_relay() override { count_.fetch_sub(1, std::memory_order_acq_rel); }
 
 private:
-  reply_route asked_;
   std::atomic<std::size_t>& count_;
 };
 

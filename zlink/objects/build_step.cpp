@@ -7,10 +7,8 @@ namespace {
 error error_of(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
-  } catch (const std::exception& what) {
-    return {error_kind::internal_failure, what.what()};
   } catch (...) {
-    return {error_kind::internal_failure, "an exception that is no std::exception"};
+    return {error_kind::internal_failure, text_of_current_exception()};
   }
 }
 

@@ -129,6 +129,19 @@ TEST_CASE("C-109 C-115 closes of one Spot from everywhere at once are one, whate
   }
 }
 
+/// Instance Spot "a" has been asked to close, and its `on_closing` waits for the barrier: messages with intent are held.
+/// The index of its host.
+std::size_t seal_a(mesh& net, stage& on, barrier& open) {
+  net.run(rouse(net.host(0), "a", "0"));
+  on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
+    return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
+  };
+  on.hold("closing", open);
+  net.run(rouse(net.host(0), "a", "close"));
+  net.run_until([&] { return open.waiting() == 1; });
+  return net.owner_of("a");
+}
+
 TEST_CASE("C-117 what is held when its host begins to leave goes to another node, in order") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     stage on;
@@ -136,15 +149,8 @@ TEST_CASE("C-117 what is held when its host begins to leave goes to another node
     mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 5ms, .max_store_delay = 5ms}};
     INFO("seed ", net.seed());
     net.start(serve(on));
-    net.run(rouse(net.host(0), "a", "0"));
-    const auto owner = net.owner_of("a");
+    const auto owner = seal_a(net, on, open);
     auto& other = net.host(1 - owner);
-    on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
-      return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
-    };
-    on.hold("closing", open);
-    net.run(rouse(other, "a", "close"));
-    net.run_until([&] { return open.waiting() == 1; });
     auto first = rouse(other, "a", "1");
     net.run(other.spots().send_to_spot("a", hint{"2"}).instance_spot("cell").submit());
     auto last = rouse(other, "a", "3");
@@ -172,14 +178,7 @@ TEST_CASE("C-117 X-168 a host that leaves stays until it has handed on what it h
   barrier open;
   mesh net{2};
   net.start(serve(on));
-  net.run(rouse(net.host(0), "a", "0"));
-  const auto owner = net.owner_of("a");
-  on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
-    return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
-  };
-  on.hold("closing", open);
-  net.run(rouse(net.host(owner), "a", "close"));
-  net.run_until([&] { return open.waiting() == 1; });
+  const auto owner = seal_a(net, on, open);
   net.run(net.host(1 - owner).spots().send_to_spot("a", hint{"1"}).instance_spot("cell").submit());
   net.advance(20ms);
   auto ending = net.host(owner).shutdown();
@@ -202,13 +201,7 @@ TEST_CASE("C-117 what is held when its host leaves, and nobody else can take it,
   barrier open;
   mesh net{2};
   net.start(serve_beside_client(on));
-  net.run(rouse(net.host(0), "a", "0"));
-  on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
-    return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
-  };
-  on.hold("closing", open);
-  net.run(rouse(net.host(0), "a", "close"));
-  net.run_until([&] { return open.waiting() == 1; });
+  seal_a(net, on, open);
   auto held = rouse(net.host(0), "a", "1");
   net.advance(20ms);
   auto ending = net.host(1).shutdown();
@@ -218,6 +211,27 @@ TEST_CASE("C-117 what is held when its host leaves, and nobody else can take it,
   CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
 }
 
+TEST_CASE("C-117 X-168 who asked hears the reply of a request that its host handed on to a third node") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    stage on;
+    barrier open;
+    mesh net{{.hosts = 4, .seed = seed, .max_link_delay = 4ms, .max_store_delay = 4ms}};
+    INFO("seed ", net.seed());
+    net.start(serve_beside_client(on));
+    const auto owner = seal_a(net, on, open);
+    std::vector<zlink::task<told>> held;
+    for (int i = 0; i < 4; ++i)
+      held.push_back(rouse(net.host(0), "a", "held " + std::to_string(i), 15s));
+    net.advance(30ms);
+    auto ending = net.host(owner).shutdown();
+    net.advance(50ms);
+    open.open();
+    for (auto& call : held)
+      CHECK(net.run(std::move(call)).rid != net.host(owner).mesh("m").rid());
+    CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
+  }
+}
+
 TEST_CASE("C-117 C-102 no incarnation is made for messages that nobody waits for any more") {
   for (std::size_t from : {0, 1}) {
     CAPTURE(from);
@@ -225,13 +239,7 @@ TEST_CASE("C-117 C-102 no incarnation is made for messages that nobody waits for
     barrier open;
     mesh net{2};
     net.start(serve_beside_client(on));
-    net.run(rouse(net.host(0), "a", "0"));
-    on.handler = [&on](const zlink::common_spot_context& context, const std::string& word) {
-      return word == "close" ? close_own(context, on, false) : zlink::task<void>::done();
-    };
-    on.hold("closing", open);
-    net.run(rouse(net.host(0), "a", "close"));
-    net.run_until([&] { return open.waiting() == 1; });
+    seal_a(net, on, open);
     auto held = rouse(net.host(from), "a", "1", 100ms);
     SUBCASE("they ended before the row was renewed") { net.advance(200ms); }
     SUBCASE("they ended while the row was renewed") {

@@ -29,6 +29,19 @@ private:
   }
 };
 
+/// Two hosts with that encoding; Spots live on the first.
+std::shared_ptr<moody_codec> start_moody(mesh& net, evidence& log) {
+  auto moody = std::make_shared<moody_codec>();
+  net.start([&](host& started, std::size_t index) {
+    started.add_codec(moody);
+    auto& node = started.add_mesh("m");
+    serve_probes(node, log);
+    if (index != 0)
+      node.placement_weight(0);
+  });
+  return moody;
+}
+
 TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its record only, near and far") {
   struct fault {
     const char* at;
@@ -40,15 +53,8 @@ TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its 
                            fault{"decode probe.answer", error_kind::protocol_error}}) {
     CAPTURE(mood.at);
     evidence log;
-    auto moody = std::make_shared<moody_codec>();
     mesh net{2};
-    net.start([&](host& started, std::size_t index) {
-      started.add_codec(moody);
-      auto& node = started.add_mesh("m");
-      serve_probes(node, log);
-      if (index != 0)
-        node.placement_weight(0);
-    });
+    const auto moody = start_moody(net, log);
     net.run(ask_at(net.host(1), "c", "alive"));
     moody->throws_at = mood.at;
     const auto spots = net.host(1).spots();
@@ -63,15 +69,8 @@ TEST_CASE("X-164 M-4 C-104 a first message that has no encoding ends in invalid_
   for (std::size_t from : {0, 1}) {
     CAPTURE(from);
     evidence log;
-    auto moody = std::make_shared<moody_codec>();
     mesh net{2};
-    net.start([&](host& started, std::size_t index) {
-      started.add_codec(moody);
-      auto& node = started.add_mesh("m");
-      serve_probes(node, log);
-      if (index != 0)
-        node.placement_weight(0);
-    });
+    const auto moody = start_moody(net, log);
     moody->throws_at = "encode probe.ask";
     const auto spots = net.host(from).spots();
     CHECK(failure(net, spots.request_to_spot("c", ask{"1"}).instance_spot("probe").submit<answer>()) == error_kind::invalid_operation);

@@ -111,39 +111,6 @@ TEST_CASE("S-117 an orderly end looks for rows of its own that nobody has remove
   CHECK_FALSE(row_of(net, "a"));
 }
 
-TEST_CASE("C-117 X-168 who asked hears the reply of a request that its host handed on to a third node") {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    stage on;
-    barrier hold;
-    mesh net{{.hosts = 4, .seed = seed, .max_link_delay = 4ms, .max_store_delay = 4ms}};
-    INFO("seed ", net.seed());
-    net.start(serve_beside_client(on));
-    net.run(rouse(net.host(0), "a", "1"));
-    const auto owner = net.owner_of("a");
-    on.handler = [](const zlink::common_spot_context& context, const std::string& word) -> zlink::task<void> {
-      if (word != "close")
-        return zlink::task<void>::done();
-      return [](const zlink::instance_spot_context& mine) -> zlink::task<void> {
-        auto closing = mine.close();
-        co_await std::move(closing);
-      }(static_cast<const zlink::instance_spot_context&>(context));
-    };
-    on.hold("closing", hold);
-    net.run(rouse(net.host(0), "a", "close"));
-    net.run_until([&] { return hold.waiting() == 1; });
-    std::vector<zlink::task<told>> held;
-    for (int i = 0; i < 4; ++i)
-      held.push_back(rouse(net.host(0), "a", "held " + std::to_string(i), 15s));
-    net.advance(30ms);
-    auto ending = net.host(owner).shutdown();
-    net.advance(50ms);
-    hold.open();
-    for (auto& call : held)
-      CHECK(net.run(std::move(call)).rid != net.host(owner).mesh("m").rid());
-    CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
-  }
-}
-
 TEST_CASE("L-241 L-251 an activation that the drain deadline has ended builds nothing afterwards") {
   for (const bool reserving : {false, true}) {
     CAPTURE(reserving);

@@ -17,7 +17,7 @@ const char* to_string(trace_category category) noexcept;
 /// One thing that happened to one object. Views are good while the callback runs. No payload, no metadata (O-92).
 struct trace_record {
   trace_category category = trace_category::spot_instance;
-  /// "activating", "created", "rejected", "failed", "resumed", "closing", "closed", "abandoned".
+  /// "activating", "created", "rejected", "failed", "resumed", "passed_on", "closing", "closed", "abandoned".
   std::string_view event;
   spot_kind kind = spot_kind::invalid;
   std::string_view mesh_name;

@@ -144,4 +144,17 @@ void execution_object::refuse_waiting(const error& why, bool continuations) noex
     free_record(lifecycle_.pop_front());
 }
 
+std::vector<record*> execution_object::take_waiting() {
+  drain();
+  std::vector<record*> taken;
+  while (!application_.empty()) {
+    auto* r = application_.pop_front();
+    assert(r->kind == record_kind::send || r->kind == record_kind::request);
+    whole_->application_word_.release(1, std::exchange(r->charged, 0));
+    r->target = nullptr;
+    taken.push_back(r);
+  }
+  return taken;
+}
+
 } // namespace zlink::detail

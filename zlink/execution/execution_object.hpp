@@ -103,6 +103,8 @@ public:
   /// Ends what waits in the application lane without running it. What continues something that has begun stays, so that
   /// runs and callbacks come to their ends; with `continuations`, because the instance is about to be destroyed, it goes too.
   void refuse_waiting(const error& why, bool continuations = false) noexcept;
+  /// The messages that wait, in order, out of an object that has never been open. In a turn.
+  std::vector<record*> take_waiting();
 
   std::uint32_t outstanding = 0;         ///< operations started in turns of this object and not ended
   handler_run* active_runs = nullptr;    ///< suspended or running coroutine handlers

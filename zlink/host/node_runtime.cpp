@@ -145,6 +145,7 @@ void node_runtime::fix_identity(random_source& random) {
   home.node_rid = identity.node_rid;
   home.request_timeout = settings.request_timeout;
   home.send_timeout = settings.send_timeout;
+  home.spot_limit = settings.spot_limit;
   // Compared in nanoseconds, which count 292 years.
   home.instance_idle_timeout = std::min(settings.instance_idle_timeout, longest_idle_timeout);
   activations = std::make_unique<fair_limit>(settings.activation_concurrency);

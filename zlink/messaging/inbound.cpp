@@ -14,6 +14,7 @@ submission outbound::arrived(record* r, const message_header& header, node_runti
     if (header.activation) {
       intent->type = std::string{header.activation->stable_type};
       intent->mesh = std::string{header.activation->mesh};
+      intent->refused = refused_nodes{header.activation->refused};
     }
   }
   const auto due = r->deadline != steady_time{} ? r->deadline : host_.time->now() + node.settings.request_timeout;
@@ -87,6 +88,8 @@ void outbound::accept_remote(submission message) {
       refuse_arrived(std::move(message), verdict, std::nullopt);
       return;
     }
+    if (follows_others(message))
+      return;
     auto& node = *message.arrived()->node;
     const auto* factory = intent->type ? node.find_factory(spot_kind::instance, *intent->type) : nullptr;
     if (factory == nullptr) {
@@ -96,7 +99,7 @@ void outbound::accept_remote(submission message) {
     }
     auto* r = message.take();
     std::optional<error> unencodable;
-    const auto begun = host_.activations.begin(node, *factory, message.id(), r, std::nullopt, unencodable);
+    const auto begun = host_.activations.begin(node, *factory, message.id(), r, {{}, intent->refused}, unencodable);
     if (begun == activation::begun::yes)
       return;
     message.put_back(r);

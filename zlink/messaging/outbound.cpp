@@ -68,15 +68,22 @@ private:
   std::string node_rid_;
 };
 
-/// Is counted until the reply has passed.
+/// Is counted until the reply has passed. With it the store tells where the Spot is.
 class reply_relay final : public reply_passage {
 public:
-  reply_relay(reply_route asked, std::atomic<std::size_t>& count) noexcept : reply_passage(asked), count_(count) {
+  reply_relay(outbound& owner, std::string id, reply_route asked, std::atomic<std::size_t>& count) noexcept
+    : reply_passage(asked), owner_(owner), id_(std::move(id)), count_(count) {
     count_.fetch_add(1, std::memory_order_acq_rel);
   }
   ~reply_relay() override { count_.fetch_sub(1, std::memory_order_acq_rel); }
+  void receive_reply(record* reply) noexcept override {
+    owner_.following_ended(id_);
+    reply_passage::receive_reply(reply);
+  }
 
 private:
+  outbound& owner_;
+  std::string id_;
   std::atomic<std::size_t>& count_;
 };
 
@@ -94,8 +101,8 @@ bool fits(const message_fence& fence, const spot_object& object) noexcept {
 
 outbound::outbound(host_runtime& host) : routes(host, host.options.route_cache_max_age), host_(host) {}
 
-reply_route outbound::relay(reply_route asked) {
-  return asked.receiver == nullptr ? asked : reply_route{new reply_relay{asked, relayed_}, 0};
+reply_route outbound::relay(const std::string& id, reply_route asked) {
+  return asked.receiver == nullptr ? asked : reply_route{new reply_relay{*this, id, asked, relayed_}, 0};
 }
 
 // -- here ---------------------------------------------------------------------------------------------------------------
@@ -181,7 +188,7 @@ bool outbound::hold_for_next(submission& message) {
     return false;
   if (host_.closings.hold(*object, message))
     return true;
-  if (host_.objects.find(message.id()).get() != object.get())
+  if (host_.objects.find(message.id()).get() != object.get() || is_held(message.id()))
     return false;
   message.fail({error_kind::unavailable, "spot \"" + message.id() + "\" has just failed to come to life"}); // C-104
   return true;
@@ -256,6 +263,7 @@ void outbound::send_by_link(submission message, link_session& link, const object
         part.descriptor = target->revision;
         part.lifecycle = target->node.lifecycle;
       }
+      part.refused = intent->refused.encoded();
     }
   }
   if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "zlink/execution/gate.hpp"
+#include "zlink/messaging/handed_on.hpp"
 #include "zlink/messaging/placements.hpp"
 #include "zlink/messaging/resolver.hpp"
 #include "zlink/messaging/submission.hpp"
@@ -23,7 +24,9 @@ namespace zlink::detail {
 class host_runtime;
 class link_session;
 class node_runtime;
+class spot_object;
 struct message_header;
+struct object_home;
 
 /// What the local table said to a record.
 enum class local_verdict : std::uint8_t {
@@ -52,13 +55,20 @@ public:
   bool resolving() const noexcept { return resolving_.load(std::memory_order_acquire) != 0; }
   /// Requests of other nodes that this one has handed on, and owes the reply to (C-117).
   std::size_t relayed() const noexcept { return relayed_.load(std::memory_order_acquire); }
-  /// The route of such a request from now on.
-  reply_route relay(reply_route asked);
+  /// The reply to such a request has come. Any thread.
+  void following_ended(const std::string& id);
   /// Takes the message of this node on its way, whatever that is. Any thread.
   void submit(submission message);
   /// Messages for the next incarnation of a Spot that is gone, in order and before all that come after them (C-117). They
   /// are looked up again in the infrastructure unit.
   void hand_over(const std::string& id, std::vector<submission> messages);
+  /// The same, to another node than that of `object`, which ends; then `object` leaves the table. Inside the unit.
+  void hand_on(const spot_object& object, std::vector<submission> messages);
+  /// All that comes for the id from now on waits until `release_line`, which hands on what comes before it.
+  void hold_line(const std::string& id);
+  void release_line(const spot_object& object, std::vector<submission> messages);
+  /// A record that `object` had accepted, and that nothing has been done with.
+  submission taken_back(record* r, const spot_object& object, const refused_nodes& refused);
   /// What to do with a message from a link once it has a permit (M-63). `source`: the sender's RID, which stays as long as
   /// the host. Any thread.
   void deliver(record* r, const message_header& header, node_runtime& node, const std::string& source);
@@ -80,9 +90,14 @@ public:
   resolver routes;
 
 private:
+  struct line {
+    std::deque<submission> messages;
+    bool looked_up = false;  ///< somebody does, and will place what is in line
+    std::uint32_t holds = 0; ///< nobody may until they are gone, or what is placed meanwhile has to wait
+  };
   struct shard {
     std::mutex mutex;
-    std::unordered_map<std::string, std::deque<submission>> waiting;
+    std::unordered_map<std::string, line> waiting;
   };
   static constexpr std::size_t shards = 16;
   shard& shard_of(std::string_view id) const noexcept { return shards_[std::hash<std::string_view>{}(id) % shards]; }
@@ -119,6 +134,13 @@ private:
   void keep(submission message, std::deque<submission>& kept);
   bool is_here(const object_route& route) const;
 
+  // Another node has to take it (handing_on.cpp).
+  bool is_held(const std::string& id) const;
+  bool follows_others(submission& message);
+  reply_route relay(const std::string& id, reply_route asked);
+  void choose_again(submission& message, const std::string& type, const object_home& here);
+  void note_handed_on(const spot_object& object);
+
   // A missing Spot (placing.cpp).
   struct chosen_target {
     std::string mesh;
@@ -129,10 +151,10 @@ private:
                            std::deque<submission>& kept);
   void note_placement(const std::string& id, placements::target where);
   std::variant<node_runtime*, error> node_of(const submission& message);
-  task<result<chosen_target>> choose_target(const std::string& id, node_runtime& node, std::optional<std::string> type);
-  std::optional<chosen_target> chosen_before(const std::string& id);
+  task<result<chosen_target>> choose_target(const std::string& id, node_runtime& node, const instance_intent& wanted);
+  std::optional<chosen_target> chosen_before(const std::string& id, const refused_nodes& refused);
   result<chosen_target> choose_among(const placement::directory_snapshot& snapshot, node_runtime& node,
-                                     const std::optional<std::string>& type);
+                                     const instance_intent& wanted);
   void begin_here(const std::string& id, const resolution& found, node_runtime& node, const std::string& type,
                   submission message, std::deque<submission>& kept);
 
@@ -145,6 +167,7 @@ private:
 
   host_runtime& host_;
   placements placed_; ///< infrastructure unit only
+  handed_on handed_on_;
   mutable std::array<shard, shards> shards_;
   std::atomic<std::size_t> resolving_{0};
   std::atomic<std::size_t> relayed_{0};

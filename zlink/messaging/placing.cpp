@@ -38,9 +38,11 @@ task<void> outbound::place_missing(const std::string& id, const resolution& foun
     begin_here(id, found, node, *type, std::move(message), kept); // its sender has chosen this node
     co_return;
   }
-  auto choosing = choose_target(id, node, type);
+  auto wanted = *message.intent();
+  auto choosing = choose_target(id, node, wanted);
   auto target = co_await std::move(choosing);
   if (!target) {
+    handed_on_.erase(id); // nobody is followed any more
     message.fail(target.error());
     co_return;
   }
@@ -55,7 +57,8 @@ task<void> outbound::place_missing(const std::string& id, const resolution& foun
     co_return;
   }
   note_placement(id, {target->mesh, target->type, d.node.node_rid, d.node.lifecycle, {}});
-  const instance_intent wanted{target->type, target->mesh};
+  wanted.type = target->type;
+  wanted.mesh = target->mesh;
   send_by_link(std::move(message), *link, nullptr, &wanted, &d);
 }
 
@@ -73,7 +76,7 @@ void outbound::begin_here(const std::string& id, const resolution& found, node_r
   auto begun = activation::begun::yes;
   {
     admission_notice notice{*r};
-    begun = host_.activations.begin(node, *factory, id, r, found.seen, why);
+    begun = host_.activations.begin(node, *factory, id, r, {found.seen, message.intent()->refused}, why);
     if (begun == activation::begun::yes)
       return;
     notice.put_back(*r);
@@ -86,17 +89,18 @@ void outbound::begin_here(const std::string& id, const resolution& found, node_r
 }
 
 task<result<outbound::chosen_target>> outbound::choose_target(const std::string& id, node_runtime& node,
-                                                              std::optional<std::string> type) {
+                                                              const instance_intent& wanted) {
+  const auto& type = wanted.type;
   auto refreshed = placement::refresh_outcome::unavailable;
   for (bool fresh = false;; fresh = true) {
-    if (auto before = chosen_before(id)) {
+    if (auto before = chosen_before(id, wanted.refused)) {
       if (before->type.empty() && type && offers(*before->descriptor, *type))
         before->type = *type;
       if (!before->type.empty())
         co_return std::move(*before);
     }
     const auto snapshot = node.peers_known->snapshot();
-    auto choice = choose_among(*snapshot, node, type);
+    auto choice = choose_among(*snapshot, node, wanted);
     if (choice)
       co_return choice;
     // Without an answer an old list does not show that nobody is there (S-68).
@@ -110,9 +114,9 @@ task<result<outbound::chosen_target>> outbound::choose_target(const std::string&
 }
 
 /// The node that an earlier message of this id went to, while it can still be used.
-std::optional<outbound::chosen_target> outbound::chosen_before(const std::string& id) {
+std::optional<outbound::chosen_target> outbound::chosen_before(const std::string& id, const refused_nodes& refused) {
   const auto* known = placed_.find(id, host_.time->now());
-  auto* node = known == nullptr ? nullptr : host_.find_node(known->mesh);
+  auto* node = known == nullptr || refused.contains(known->node_rid) ? nullptr : host_.find_node(known->mesh);
   if (node == nullptr || !link_to(known->mesh, known->node_rid))
     return std::nullopt;
   const auto live = node->peers_known->find(known->node_rid);
@@ -123,12 +127,12 @@ std::optional<outbound::chosen_target> outbound::chosen_before(const std::string
 }
 
 result<outbound::chosen_target> outbound::choose_among(const placement::directory_snapshot& snapshot,
-                                                       node_runtime& node, const std::optional<std::string>& type) {
+                                                       node_runtime& node, const instance_intent& wanted) {
   const auto all = snapshot.candidates(host_.time->now());
   chosen_target target;
   target.mesh = node.mesh_name();
-  if (type) {
-    target.type = *type;
+  if (wanted.type) {
+    target.type = *wanted.type;
   } else {
     auto inferred = placement::infer_instance_type(all, node.mesh_name());
     if (const auto* kind = std::get_if<error_kind>(&inferred)) {
@@ -140,6 +144,10 @@ result<outbound::chosen_target> outbound::choose_among(const placement::director
   }
   placement::placement_wish wish{node.mesh_name(), placement::object_kind::instance_spot, target.type,
                                  placement::slots_of(placement::object_kind::instance_spot, target.type), {}};
+  wanted.refused.for_each([&](std::string_view rid) {
+    if (const auto* known = snapshot.find(std::string{rid}))
+      wish.excluded.push_back(known->descriptor->node);
+  });
   if (host_.ending()) // what is known of this node may be older (C-38)
     wish.excluded.push_back(node.identity);
   for (;;) {

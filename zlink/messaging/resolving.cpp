@@ -45,21 +45,23 @@ bool outbound::queue_behind(submission& message) {
   const auto i = part.waiting.find(message.id());
   if (i == part.waiting.end())
     return false;
-  i->second.push_back(std::move(message));
+  i->second.messages.push_back(std::move(message));
   return true;
 }
 
-/// `put` adds to the line of that id. The first in line has the id looked up.
+/// `put` adds to the line of that id, which somebody looks up then.
 template <class Put>
 void outbound::put_in_line(const std::string& id, Put put) {
   {
     auto& part = shard_of(id);
     std::lock_guard guard{part.mutex};
     auto [place, first] = part.waiting.try_emplace(id);
-    put(place->second);
-    if (!first)
+    auto& line = place->second;
+    put(line.messages);
+    if (first)
+      resolving_.fetch_add(1, std::memory_order_acq_rel);
+    if (line.holds != 0 || std::exchange(line.looked_up, true))
       return;
-    resolving_.fetch_add(1, std::memory_order_acq_rel);
   }
   look_up(id);
 }
@@ -93,15 +95,19 @@ void outbound::drop_line(const std::string& id, const error& why) {
 std::deque<submission> outbound::take_waiting(const std::string& id) {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  return std::exchange(part.waiting[id], {});
+  return std::exchange(part.waiting[id].messages, {});
 }
 
 bool outbound::end_resolving(const std::string& id) {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
   const auto i = part.waiting.find(id);
-  if (!i->second.empty())
+  auto& line = i->second;
+  if (!line.messages.empty())
     return false;
+  line.looked_up = false;
+  if (line.holds != 0)
+    return true; // whoever holds it has it looked up
   part.waiting.erase(i);
   resolving_.fetch_sub(1, std::memory_order_acq_rel);
   return true;

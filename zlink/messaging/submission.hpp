@@ -3,6 +3,7 @@
 
 #include "zlink/execution/operation.hpp"
 #include "zlink/execution/record.hpp"
+#include "zlink/messaging/refused_nodes.hpp"
 #include "zlink/messaging/wire.hpp"
 
 #include <memory>
@@ -19,6 +20,7 @@ class node_runtime;
 struct instance_intent {
   std::optional<std::string> type;
   std::optional<std::string> mesh;
+  refused_nodes refused = {};
 };
 
 /// What is known about a message that another node sent.
@@ -81,6 +83,8 @@ public:
     intent_->mesh = std::string{mesh};
     record_->reply = relay;
   }
+  /// That node has no room for the Spot.
+  void refused_by(const std::string& rid) { intent_->refused.add(rid); }
   /// The gate that its caller holds while it waits, or null.
   const gate* forbidden() const noexcept { return forbidden_; }
   void forbid(const gate* held) noexcept { forbidden_ = held; }

@@ -115,6 +115,7 @@ struct message_activation {
   std::string_view mesh;
   descriptor_revision descriptor; ///< of the chosen node, as the sender knew it
   lifecycle_generation lifecycle; ///< and the run it belongs to
+  std::string_view refused = {};  ///< `refused_nodes` (C-41)
   friend bool operator==(const message_activation&, const message_activation&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "zlink/codec.hpp"
 #include "zlink/messaging/wire.hpp"
+#include "zlink/messaging/refused_nodes.hpp"
 #include "zlink/messaging/wire_format.hpp"
 
 #include <bit>
@@ -135,6 +136,9 @@ message_header decode_header(view_reader& in) {
     activation.mesh = in.id();
     activation.descriptor = in.number<descriptor_revision>(generation_limit);
     activation.lifecycle = {in.fixed<std::uint64_t>()};
+    activation.refused = in.text();
+    if (!refused_nodes::well_formed(activation.refused))
+      in.fail("malformed list of nodes");
   }
   if ((first & header_reply_node) != 0)
     h.reply_node = in.id();

@@ -94,7 +94,7 @@ std::size_t header_bound(const message_header& h) noexcept {
   std::size_t size =
     1 + bound(h.target_id) + bound(h.topic) + 16 + bound(h.flow) + 2 * longest_varint + bound(h.reply_node);
   if (h.activation)
-    size += bound(h.activation->stable_type) + bound(h.activation->mesh) + longest_varint + 8;
+    size += bound(h.activation->stable_type) + bound(h.activation->mesh) + longest_varint + 8 + bound(h.activation->refused);
   return size;
 }
 
@@ -122,6 +122,7 @@ void put_header(span_writer& out, const message_header& h) noexcept {
     out.text(h.activation->mesh);
     out.varint(h.activation->descriptor.value);
     out.fixed(h.activation->lifecycle.value);
+    out.text(h.activation->refused);
   }
   if (!h.reply_node.empty())
     out.text(h.reply_node);

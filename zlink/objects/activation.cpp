@@ -19,6 +19,10 @@ error store_failed(const std::string& what) {
   return {error_kind::internal_failure, what + ": the store did not carry it out"};
 }
 
+error no_room_for(const spot_object& object) {
+  return {error_kind::unavailable, "this node has no capacity for another spot of type \"" + object.factory().type + '"'};
+}
+
 std::string reference_of(unique_id id) { return "root/" + format_uuid_v4(id); }
 
 /// What the row says a moment later; `seen` stays if the store does not tell.
@@ -52,11 +56,10 @@ counted_ptr<spot_object> activation::make_object(node_runtime& node, const spot_
 }
 
 activation::begun activation::begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
-                                    std::optional<placement::observed_object> seen,
-                                    std::optional<error>& why) {
+                                    circumstances known, std::optional<error>& why) {
   // All that is needed of the record is taken from it here: in the lane it may end before its activation does.
   beginning taken;
-  taken.seen = std::move(seen);
+  taken.known = std::move(known);
   if (first->kind == record_kind::request)
     taken.first_until = first->deadline;
   try {
@@ -98,6 +101,7 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
   attempt a{std::move(object), *node};
   a.due = host_.time->now() + node->settings.request_timeout;
   a.first_until = begun.first_until;
+  a.refused = std::move(begun.known.refused);
   if (a.first_until != steady_time::max()) // as long as its caller waits, if that is longer (S-73, S-127)
     a.due = std::max(a.due, a.first_until);
   a.reservation = host_.random->next_id();
@@ -106,8 +110,8 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
     co_return;
   }
   host_.trace(*a.object, "activating");
-  if (begun.seen) {
-    a.seen = std::move(*begun.seen);
+  if (begun.known.seen) {
+    a.seen = std::move(*begun.known.seen);
   } else {
     auto reading = host_.repository->read_spot(a.object->id());
     auto outcome = co_await std::move(reading);
@@ -133,18 +137,27 @@ task<void> activation::finish(attempt& a, std::optional<error> failed) {
     co_return;
   }
   bool gone = true;
+  a.object->return_place(); // before the store shows that it is free
   if (a.reserved) {
     auto aborting = abort(a);
     gone = co_await std::move(aborting);
   }
   if (a.root_stored && gone) // else it is gone on with later (C-98)
     host_.repository->forget_payload(a.root);
-  discard(*a.object, std::move(*failed));
+  if (a.no_room && !ended_meanwhile(a)) {
+    auto passing = pass_on(a);
+    co_await std::move(passing);
+  } else {
+    discard(*a.object, std::move(*failed));
+  }
 }
 
 task<std::optional<error>> activation::prepare(attempt& a, std::string envelope) {
   if (a.seen.record) // somebody else's: the loser creates nothing and forwards nothing (C-100)
     co_return error{error_kind::unavailable, "another activation of \"" + a.object->id() + "\" came first"};
+  a.no_room = !a.object->take_place();
+  if (a.no_room)
+    co_return no_room_for(*a.object);
   auto preserving = preserve_first(a, std::move(envelope));
   if (auto failed = co_await std::move(preserving))
     co_return failed;
@@ -227,7 +240,8 @@ task<std::optional<error>> activation::reserve(attempt& a) {
       case placement::fragment_outcome::exhausted:
         co_return error{error_kind::internal_failure, "no generation is left for the id \"" + wish.id + '"'};
       case placement::fragment_outcome::no_capacity:
-        co_return error{error_kind::unavailable, "no capacity for another spot of type \"" + wish.stable_type + '"'};
+        a.no_room = true;
+        co_return no_room_for(*a.object);
       case placement::fragment_outcome::conflict: {
         auto renewing = a.node.registration->look_at_own(a.due); // it may be what has changed (S-73)
         co_await std::move(renewing);
@@ -308,6 +322,8 @@ task<bool> activation::abort(attempt& a) {
 
 task<result<spot_create_response>> activation::build(spot_object& object, node_runtime& node,
                                                      std::optional<message> request) {
+  if (!object.take_place()) // whatever the store says (C-37)
+    co_return no_room_for(object);
   permit_waiter waiter{*host_.infra};
   if (!node.activations->enter(waiter)) {
     auto entering = waiter.entered();
@@ -316,6 +332,8 @@ task<result<spot_create_response>> activation::build(spot_object& object, node_r
   auto building = run_build_step(object, *host_.infra, std::move(request));
   auto outcome = co_await std::move(building);
   node.activations->leave();
+  if (!outcome || !outcome->accepted)
+    object.return_place(); // before the store shows that it is free
   co_return outcome;
 }
 
@@ -328,29 +346,6 @@ void activation::open(spot_object& object) {
   object.submit_step(std::make_unique<turn_step>([](execution_object& target) {
     static_cast<spot_object&>(target).note_work(target.domain().time->now());
     target.set_open(true);
-  }));
-}
-
-void activation::discard(spot_object& object, error why) {
-  host_.trace(object, "failed", to_string(why.kind()));
-  end_staging(object, std::move(why));
-}
-
-void activation::reject(spot_object& object) {
-  host_.trace(object, "rejected");
-  end_staging(object, {error_kind::unavailable, '"' + object.id() + "\" was not created"});
-}
-
-void activation::end_staging(spot_object& object, error why) {
-  object.application_word().set(admission_word::sealed_bit);
-  for (auto& message : host_.waiting->take(object))
-    message.fail(why);
-  object.submit_step(std::make_unique<turn_step>([this, why = std::move(why)](execution_object& target) {
-    auto& spot = static_cast<spot_object&>(target);
-    host_.objects.erase(spot); // before anybody learns of the failure, and calls again
-    spot.home().fail_operations(spot, why);
-    spot.refuse_waiting(why, true);
-    spot.dispose();
   }));
 }
 

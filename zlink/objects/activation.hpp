@@ -2,6 +2,7 @@
 // publish Ready, open (C-89 to C-106).
 #pragma once
 
+#include "zlink/messaging/refused_nodes.hpp"
 #include "zlink/objects/spot_object.hpp"
 #include "zlink/placement/records.hpp"
 #include "zlink/placement/transitions.hpp"
@@ -27,10 +28,14 @@ public:
     no,          ///< the id came to be here meanwhile
     unencodable, ///< `first` cannot be preserved: see the error
   };
-  /// `first` is still the caller's, unless the answer is yes. `seen`: what the store showed just now, if it was read. Any
-  /// thread.
+  /// What is known besides the message itself.
+  struct circumstances {
+    std::optional<placement::observed_object> seen = {}; ///< what the store showed just now, if it was read
+    refused_nodes refused = {};                          ///< had no room
+  };
+  /// `first` is still the caller's, unless the answer is yes. Any thread.
   begun begin(node_runtime& node, const spot_factory& factory, const std::string& id, record* first,
-              std::optional<placement::observed_object> seen, std::optional<error>& why);
+              circumstances known, std::optional<error>& why);
 
   /// A staging object, not yet in the table.
   counted_ptr<spot_object> make_object(node_runtime& node, const spot_factory& factory, std::string id);
@@ -63,7 +68,7 @@ private:
   struct beginning {
     std::string envelope;                           ///< its stored form
     steady_time first_until = steady_time::max();   ///< when its caller stops waiting; a send's never does
-    std::optional<placement::observed_object> seen; ///< what the store showed
+    circumstances known;
   };
   task<void> finish(attempt& a, std::optional<error> failed);
   task<std::optional<error>> prepare(attempt& a, std::string envelope);
@@ -76,6 +81,7 @@ private:
   task<bool> abort(attempt& a);
   placement::reservation_end end_of(const attempt& a) const;
   void end_staging(spot_object& object, error why);
+  task<void> pass_on(attempt& a);
   std::string stored_form(record& first, const std::string& id, const spot_factory& factory) const;
   task<void> run(counted_ptr<spot_object> object, node_runtime* node, beginning begun);
   task<void> retire_root(counted_ptr<spot_object> object);

@@ -15,6 +15,8 @@ struct activation::attempt {
   unique_id reservation = {};
   bool root_stored = false;
   bool reserved = false;
+  bool no_room = false;       ///< this node has none left; others may have (C-41)
+  refused_nodes refused = {}; ///< had none before
   steady_time first_until = steady_time::max(); ///< when the first message's caller stops waiting; a send's never does
 
   /// Nobody waits any more: the factory is not started for a call that has ended (C-102, S-159).

@@ -376,12 +376,8 @@ task<void> closing::release(std::shared_ptr<state> closing) {
   std::vector<counted_ptr<operation<bool>>> told;
   {
     std::lock_guard guard{mutex_};
-    if (host_.ending())
-      for (auto& message : closing->held)
-        message.choose_again(object.factory().type, object.mesh_name(),
-                             message.arrived() == nullptr ? message.peek()->reply : host_.messages.relay(message.peek()->reply));
-    if (!closing->held.empty()) // in line before the id is free, so that nothing overtakes them
-      host_.messages.hand_over(object.id(), std::move(closing->held));
+    if (auto held = std::exchange(closing->held, {}); !held.empty()) // in line before the id is free: nothing overtakes them
+      host_.ending() ? host_.messages.hand_on(object, std::move(held)) : host_.messages.hand_over(object.id(), std::move(held));
     told = std::move(closing->at_end);
     host_.objects.erase(object);
     closing_.erase(&object);

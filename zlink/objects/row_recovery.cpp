@@ -4,20 +4,33 @@
 
 namespace zlink::detail {
 
+namespace {
+
+/// As the creator said, which is another node.
+std::chrono::milliseconds patience_of(const placement::pending_creation& pending) {
+  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(defaults::longest_timeout).count();
+  return std::chrono::milliseconds{std::min(pending.patience_ms, static_cast<std::uint64_t>(most))};
+}
+
+} // namespace
+
 void row_recovery::note_own_row(const std::string& id, const placement::row_record& row) {
-  const auto suspect = suspects_.find(id);
+  const auto known = suspects_.find(id);
   if (host_.objects.find(id) || host_.ending()) {
-    if (suspect != suspects_.end())
-      suspects_.erase(suspect);
+    if (known != suspects_.end())
+      suspects_.erase(known);
     return;
   }
-  if (suspect == suspects_.end() || suspect->second != row.generation) {
+  const auto now = host_.time->now();
+  if (known == suspects_.end() || known->second.generation != row.generation) {
     if (suspects_.size() >= most_suspects)
       suspects_.clear(); // most of them are gone; the others are met again
-    suspects_.insert_or_assign(id, row.generation);
+    suspects_.insert_or_assign(id, suspect{row.generation, now});
     return;
   }
-  suspects_.erase(suspect);
+  if (row.pending && now - known->second.since < patience_of(*row.pending))
+    return;
+  suspects_.erase(known);
   start_coroutine(settle(id, row.generation), [](result<void>) {});
 }
 

@@ -2,6 +2,7 @@
 // They are brought to an end, or their activation goes on (S-116, S-156, C-98, C-104).
 #pragma once
 
+#include "zlink/clock.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/placement/records.hpp"
 #include "zlink/task.hpp"
@@ -21,7 +22,7 @@ public:
   row_recovery& operator=(const row_recovery&) = delete;
 
   /// A pass over the store met a row of this host's token and lifecycle. One that was without an object in the pass before,
-  /// too, is settled: between the two lies more time than any creation takes from its reservation to its object.
+  /// too, is settled; a reservation not before its creator has stopped waiting (S-83).
   void note_own_row(const std::string& id, const placement::row_record& row);
 
 private:
@@ -31,7 +32,11 @@ private:
   static constexpr std::size_t most_suspects = 4096;
 
   host_runtime& host_;
-  std::unordered_map<std::string, object_generation> suspects_;
+  struct suspect {
+    object_generation generation;
+    steady_time since;
+  };
+  std::unordered_map<std::string, suspect> suspects_;
 };
 
 } // namespace zlink::detail

@@ -17,6 +17,26 @@ spot_object::spot_object(const object_home& home, spot_observer& observer, execu
 
 spot_object::~spot_object() { assert(application_ == nullptr && "disposed inside its gate before"); }
 
+bool spot_object::take_place() noexcept {
+  if (factory_->kind == spot_kind::entry || has_place_.load(std::memory_order_acquire))
+    return true;
+  if (!home_.spots.take(home_.spot_limit))
+    return false;
+  if (!factory_->in_being.take(factory_->limit)) {
+    home_.spots.give_back();
+    return false;
+  }
+  has_place_.store(true, std::memory_order_release);
+  return true;
+}
+
+void spot_object::return_place() noexcept {
+  if (!has_place_.exchange(false, std::memory_order_acq_rel))
+    return;
+  factory_->in_being.give_back();
+  home_.spots.give_back();
+}
+
 void spot_object::construct() {
   handler_table_builder registrations;
   application_ = factory_->make(*this);
@@ -41,6 +61,7 @@ void spot_object::construct() {
 
 void spot_object::dispose() noexcept {
   fenced_.store(true, std::memory_order_release);
+  return_place();
   if (timers_) {
     timers_->stop();
     timers_.reset();

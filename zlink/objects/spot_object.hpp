@@ -26,6 +26,8 @@ struct object_home {
   std::chrono::milliseconds request_timeout{};
   std::chrono::milliseconds send_timeout{};
   std::chrono::milliseconds instance_idle_timeout{};
+  std::uint32_t spot_limit = 0;
+  mutable slot_count spots; ///< User and Instance Spots
 };
 
 /// Who is told how a Spot fares; implemented by activation and close.
@@ -63,6 +65,11 @@ public:
     authority_.store(authority.value, std::memory_order_release);
     generation_.store(object.value, std::memory_order_release);
   }
+
+  /// A place under the ceilings of its node and type, which it has until `return_place` or `dispose`. False: there is none
+  /// (C-37). Entry Spots take none.
+  bool take_place() noexcept;
+  void return_place() noexcept;
 
   // -- inside a turn ---------------------------------------------------------------------------------------------------
 
@@ -126,6 +133,7 @@ private:
   std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
   std::atomic<bool> fenced_{false};
+  std::atomic<bool> has_place_{false};
   bool first_record_pending_ = false;
   bool boundary_pending_ = false; ///< signalled, and not passed yet
 };

@@ -238,6 +238,7 @@ task<std::optional<result<spot_create_result>>> user_spots::reserve(creation& c,
   wish.id = c.id;
   wish.stable_type = c.type;
   wish.reservation = host_.random->next_id();
+  wish.patience = std::chrono::duration_cast<std::chrono::milliseconds>(c.due - host_.time->now());
   wish.target_owner = target->descriptor->owner;
   wish.target = target->stamp();
   wish.limits = placement::limits_of(*target->descriptor, placement::slots_of(wish.kind, c.type));

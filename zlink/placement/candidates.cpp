@@ -78,7 +78,7 @@ const char* to_string(placement_cause cause) noexcept {
     case placement_cause::not_serving: return "no node that registers the type is serving";
     case placement_cause::no_capacity: return "no node that registers the type has capacity left";
     case placement_cause::no_weight: return "every node that could take the object has placement weight 0";
-    case placement_cause::refused: return "every node that could take the object refused it";
+    case placement_cause::refused: return "no node that could take the object has capacity left";
   }
   return "unknown";
 }

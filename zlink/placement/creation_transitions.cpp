@@ -63,6 +63,7 @@ row_record reserved_row(const reserve_request& r, const new_generations& numbers
   row.slots = slots_of(r.kind, r.stable_type);
   auto& pending = row.pending.emplace();
   pending.reservation = r.reservation;
+  pending.patience_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.patience.count()));
   if (const auto* request = std::get_if<request_content>(&r.content))
     pending.request = *request;
   else

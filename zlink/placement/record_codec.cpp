@@ -12,6 +12,7 @@ using parts::put;
 
 void put(byte_writer& out, const pending_creation& pending) {
   out.id(pending.reservation);
+  out.number(pending.patience_ms);
   out.byte(pending.request.has_value());
   if (pending.request) {
     out.number(pending.request->size);
@@ -22,6 +23,7 @@ void put(byte_writer& out, const pending_creation& pending) {
 
 void get(byte_reader& in, pending_creation& pending) {
   pending.reservation = in.id();
+  pending.patience_ms = in.number();
   if (in.byte() == 0)
     return;
   auto& request = pending.request.emplace();

@@ -109,6 +109,7 @@ struct request_content {
 struct pending_creation {
   detail::unique_id reservation;
   std::optional<request_content> request;
+  std::uint64_t patience_ms = 0; ///< from the reservation until nobody waits for its end any more (S-83)
   friend bool operator==(const pending_creation&, const pending_creation&) = default;
 };
 

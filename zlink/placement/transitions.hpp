@@ -86,6 +86,7 @@ struct reserve_request {
   std::string id;
   std::string stable_type;
   detail::unique_id reservation;
+  std::chrono::milliseconds patience{}; ///< how long somebody waits for its end
   owner_token target_owner;
   descriptor_stamp target;
   capacity_limits limits; ///< `limits_of` the target's descriptor

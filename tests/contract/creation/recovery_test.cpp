@@ -125,6 +125,25 @@ TEST_CASE("C-79 S-156 a reservation whose caller never learned of it frees its i
   CHECK(net.run(open_room(net.host(0), "a")).state == zlink::spot_create_state::created);
 }
 
+TEST_CASE("S-83 C-75 a reservation stands as long as its creator waits") {
+  stage on;
+  mesh net{2};
+  net.start(serve_beside_client(on));
+  const auto rid = net.host(1).mesh("m").rid();
+  net.mute(0, 1); // the reservation is made, the target hears nothing of it
+  auto call = open_room(net.host(0), "a", "x", 10min);
+  net.run_until([&] { return row_of(net, "a").has_value(); });
+  net.advance(5min); // met in several passes over the store
+  REQUIRE(row_of(net, "a"));
+  CHECK(row_of(net, "a")->state == allocation_state::reserved);
+  CHECK(spots_on(net, 1) == zlink::placement::slot_bucket{0, 1});
+  net.heal();
+  const auto made = net.run(std::move(call));
+  CHECK(made.state == zlink::spot_create_state::created);
+  CHECK(made.spot.node_rid == rid);
+  CHECK(on.count("factory") == 1);
+}
+
 TEST_CASE("C-79 C-72 a creation that could not be ended while the store was away is ended afterwards") {
   for (const bool accepted : {true, false}) {
     stage on;

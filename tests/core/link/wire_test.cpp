@@ -46,7 +46,7 @@ message_header full_header() {
   h.flow = "flow-1";
   h.fence = message_fence{{300}, {7}};
   h.instance_intent = true;
-  h.activation = message_activation{"cart", "eu", {12}, {0xfeed}};
+  h.activation = message_activation{"cart", "eu", {12}, {0xfeed}, "\x02n7\x03n-8"};
   h.reply_node = "n1";
   return h;
 }
@@ -134,9 +134,9 @@ TEST_CASE("D-15 the bytes of protocol version 1 do not change") {
   // length, type, flags | kind, id, operation | content type, packet name, payload
   CHECK(hex(buffer.finish()) == "19" "03" "00" "00" "0173" "0100000000000000" "0200000000000000" "01" "0170" "2a");
   CHECK(hex(full_message())
-        == "60" "03" "07" "0807060504030201" "c4090000"
+        == "68" "03" "07" "0807060504030201" "c4090000"
            "fc" "0463686174" "046e657773" "8877665544332211" "00ffeeddccbbaa99" "06666c6f772d31" "ac02" "07"
-           "0463617274" "026575" "0c" "edfe000000000000" "026e31"
+           "0463617274" "026575" "0c" "edfe000000000000" "07026e37036e2d38" "026e31"
            "00" "06746578742f78" "08636172742e616464" "05" "01016b0176" "dead");
   bytes probe;
   append_probe(probe, 258, true);
@@ -250,6 +250,17 @@ TEST_CASE("D-15 every truncation of every body is refused, except where a payloa
         default: break;
       }
     }
+  }
+}
+
+TEST_CASE("D-15 C-41 a damaged list of nodes without room is refused") {
+  for (const std::string_view list : {"\x02n", "n7", "\x02n7\x01", "\x02\xff\xfe"}) {
+    auto header = full_header();
+    header.activation->refused = list;
+    frame_buffer buffer;
+    begin_message(buffer, header, {"p", "text/x", {}}, false, false);
+    const auto made = buffer.finish();
+    CHECK_THROWS_AS(decode_message(only(made).body), decode_error);
   }
 }
 

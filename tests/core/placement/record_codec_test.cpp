@@ -47,7 +47,7 @@ std::vector<row_record> rows() {
   row.state = allocation_state::reserved;
   row.member_of.reset();
   row.aggregate = {};
-  row.pending = pending_creation{{3, 4}, request_content{"bytes", 5, digest_of(2)}};
+  row.pending = pending_creation{{3, 4}, request_content{"bytes", 5, digest_of(2)}, 30'000};
   all.push_back(row);
   row.pending->request = request_content{"", request_content::inline_limit + 1, digest_of(2)};
   all.push_back(row);

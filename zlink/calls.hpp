@@ -28,12 +28,13 @@ struct record;
 /// Throws `std::invalid_argument` unless the timeout, rounded up to milliseconds, lies in 1..INT_MAX (M-15, X-149).
 std::chrono::milliseconds check_timeout(time_span timeout);
 
-enum class call_target : std::uint8_t { spot, node };
+enum class call_target : std::uint8_t { spot, node, channel, topic };
 
 /// What a message call has collected. Move-only; owns its record until a terminal takes it.
 class message_call {
 public:
   message_call(host_runtime& host, std::string spot_id, record* r) noexcept;
+  message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept;
   /// `from`: this host's node in that mesh, or null: the call ends in `not_found` for the name of the mesh.
   message_call(host_runtime& host, node_runtime* from, std::string mesh_name, std::string node_rid, record* r);
   message_call(message_call&& other) noexcept;
@@ -45,11 +46,13 @@ public:
   void set_timeout(time_span limit);
   void set_instance_intent(std::optional<std::string> type);
   void set_mesh(std::string name);
+  void set_topic(std::string topic);
 
   /// Starts the call; `operation` ends with its outcome.
   void start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel);
   /// One-way: often accepted at once, then there is nothing to wait for and no operation is made.
   task<void> start_send(std::stop_token cancel);
+  task<void> start_publish(std::stop_token cancel);
 
   /// The call is a Spot's, and ends with it (M-24).
   void made_by(counted_ptr<spot_object> caller) noexcept;
@@ -71,11 +74,15 @@ private:
   call_target target_;
   bool started_ = false;
   node_runtime* from_ = nullptr; ///< node direct: this host's node in the mesh
-  std::string address_; ///< Spot id, or RID of a node
+  std::string address_; ///< Spot id, RID of a node, or ChannelName
   record* record_;
   counted_ptr<spot_object> caller_; ///< null: the host's client
   std::unique_ptr<options> options_;
 };
+
+/// These throw `std::invalid_argument` for a malformed name or topic, and then free the record.
+message_call make_channel_call(host_runtime& host, std::string channel, record* r);
+message_call make_topic_call(host_runtime& host, std::string channel, std::string topic, record* r);
 
 template <class T>
 record* make_message_record(T value, bool request);
@@ -214,6 +221,45 @@ public:
 private:
   friend class detail::metadata_setters<node_request_call>;
   friend class detail::request_terminals<node_request_call>;
+  detail::message_call call_;
+};
+
+/// One-way message to one of the nodes that serve a channel; which one is the layer's choice (M-94).
+class channel_send_call : public detail::metadata_setters<channel_send_call> {
+public:
+  task<void> submit(std::stop_token cancel = {}) { return call_.start_send(std::move(cancel)); }
+
+  explicit channel_send_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<channel_send_call>;
+  detail::message_call call_;
+};
+
+/// Request to one of the nodes that serve a channel.
+class channel_request_call : public detail::metadata_setters<channel_request_call>,
+                             public detail::request_terminals<channel_request_call> {
+public:
+  explicit channel_request_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<channel_request_call>;
+  friend class detail::request_terminals<channel_request_call>;
+  detail::message_call call_;
+};
+
+/// One event to everybody who has subscribed to a topic of a channel (M-113).
+class publish_call : public detail::metadata_setters<publish_call> {
+public:
+  /// Ends normally when the publish has started; how its targets fare is not told (M-120, M-122). Fails with
+  /// `deadline_exceeded` if it could not start within the send timeout, and with `not_found` if no mesh node of this host
+  /// takes part in the channel. Safe to drop.
+  task<void> submit(std::stop_token cancel = {}) { return call_.start_publish(std::move(cancel)); }
+
+  explicit publish_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<publish_call>;
   detail::message_call call_;
 };
 

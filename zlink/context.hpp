@@ -29,6 +29,7 @@ void start_ask(spot_object& object, const caf::actor& whom, caf::message questio
                counted_ptr<operation_base> ended);
 /// Registers while `configure()` runs; throws `operation_failed(invalid_operation)` at any other time (M-157).
 void register_handler(spot_object& object, handler_entry entry);
+void register_subscription(spot_object& object, event_entry entry);
 task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
                         handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel);
 
@@ -63,6 +64,22 @@ public:
     return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, true))};
   }
 
+  /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
+  template <packet T>
+  channel_send_call send_to_channel(std::string channel, T message) const {
+    return channel_send_call{channel_call(std::move(channel), detail::make_message_record(std::move(message), false))};
+  }
+  template <packet T>
+  channel_request_call request_to_channel(std::string channel, T request) const {
+    return channel_request_call{channel_call(std::move(channel), detail::make_message_record(std::move(request), true))};
+  }
+  /// To every Spot that has subscribed to that topic of the channel (M-113). The topic is any text but the empty one.
+  template <packet T>
+  publish_call publish(std::string channel, std::string topic, T event) const {
+    return publish_call{
+      topic_call(std::move(channel), std::move(topic), detail::make_message_record(std::move(event), false))};
+  }
+
   explicit spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept;
   spot_outbound(const spot_outbound&);
   spot_outbound(spot_outbound&&) noexcept;
@@ -71,6 +88,8 @@ public:
 
 private:
   detail::message_call spot_call(std::string spot_id, detail::record* r) const;
+  detail::message_call channel_call(std::string channel, detail::record* r) const;
+  detail::message_call topic_call(std::string channel, std::string topic, detail::record* r) const;
   detail::counted_ptr<detail::spot_object> object_;
 };
 
@@ -101,6 +120,16 @@ public:
   template <auto Handler>
   const spot_handler_registry& add_handler(std::string packet_name = {}) const {
     detail::register_handler(*object_, detail::packet_handler<Handler>::entry(std::move(packet_name)));
+    return *this;
+  }
+
+  /// Serves what is published under that topic of that channel, in turns of the Spot (M-124, M-126). The node must take
+  /// part in the channel.
+  template <auto Handler>
+  const spot_handler_registry& add_subscribe(std::string channel, std::string topic) const {
+    static_assert(std::is_void_v<typename detail::packet_handler<Handler>::reply>, "an event is not answered");
+    detail::register_subscription(*object_,
+                                  {std::move(channel), std::move(topic), detail::packet_handler<Handler>::entry({})});
     return *this;
   }
 

@@ -71,6 +71,9 @@ inline constexpr milliseconds longest_timeout{std::numeric_limits<std::int32_t>:
 /// `meshes[].placement_weight`; 0 takes the node out of new placements only (C-38, C-39).
 inline constexpr std::uint32_t placement_weight = 100;
 inline constexpr std::uint32_t max_placement_weight = 10'000;
+/// `meshes[].channels[].weight` of a server; 0 takes it out of new selections (M-96).
+inline constexpr std::uint32_t channel_weight = 100;
+inline constexpr std::uint32_t max_channel_weight = 10'000;
 /// Actors, User and Instance Spots, and Spots of one type per node; 0 stands for no limit (C-35, C-36).
 inline constexpr std::uint32_t actor_limit = 0;
 inline constexpr std::uint32_t spot_limit = 0;

@@ -1,4 +1,4 @@
-// What stands around the handlers of messages to a node (M-53 to M-56). Messages to Spots pass no filter.
+// What stands around the handlers of messages to a node or a channel (M-53 to M-56). Messages to Spots pass no filter.
 #pragma once
 
 #include "zlink/message_context.hpp"
@@ -14,8 +14,8 @@ class filter_chain;
 }
 
 /// What a filter stands before.
-enum class dispatch_kind : std::uint8_t { node_send = 0, node_request = 1 };
-/// "node_send", "node_request".
+enum class dispatch_kind : std::uint8_t { node_send = 0, node_request = 1, channel_send = 2, channel_request = 3 };
+/// "node_send" and so on.
 const char* to_string(dispatch_kind kind) noexcept;
 
 /// What a filter may know: the message as its handler sees it, and the kind of dispatch (M-56). Valid until the filter's

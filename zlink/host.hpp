@@ -98,6 +98,7 @@ struct host_options {
   std::uint64_t application_lane_bytes = defaults::application_lane_bytes;     ///< below 2^36; 0: the default (X-78)
   std::chrono::milliseconds owner_time_slice = defaults::owner_time_slice;     ///< X-72
   std::uint32_t max_operations = defaults::max_operations;                     ///< X-100
+  std::uint32_t publish_workers = defaults::publish_workers;                   ///< publishes under way at once (M-119)
   std::uint32_t max_jobs = 0;                                                  ///< host permits; 0: computed (X-102)
   worker_options workers = {};
   /// Told about exceptions of application code and messages that nobody serves; null: a line on stderr.
@@ -154,6 +155,7 @@ public:
 
   spot_manager spots() const noexcept;
   node_client nodes() const noexcept;
+  channel_client channels() const noexcept;
   /// What the Location Store shows, for operators (S-110 to S-114).
   operator_queries queries() const noexcept;
   /// A CAF handle for the address of a Spot: valid before the Spot exists and after it has moved. Messages to it are sends

@@ -168,4 +168,34 @@ private:
   detail::host_runtime* host_;
 };
 
+/// Messages to channels, and events to whoever subscribes (M-92 to M-102, M-113 to M-128).
+class channel_client {
+public:  /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
+  template <packet T>
+  channel_send_call send_to_channel(std::string channel, T message) const {
+    return channel_send_call{channel_call(std::move(channel), detail::make_message_record(std::move(message), false))};
+  }
+  template <packet T>
+  channel_request_call request_to_channel(std::string channel, T request) const {
+    return channel_request_call{channel_call(std::move(channel), detail::make_message_record(std::move(request), true))};
+  }
+  /// To every Spot that has subscribed to that topic of the channel (M-113). The topic is any text but the empty one.
+  template <packet T>
+  publish_call publish(std::string channel, std::string topic, T event) const {
+    return publish_call{
+      topic_call(std::move(channel), std::move(topic), detail::make_message_record(std::move(event), false))};
+  }
+
+  explicit channel_client(detail::host_runtime& host) noexcept : host_(&host) {}
+
+private:
+  detail::message_call channel_call(std::string channel, detail::record* r) const {
+    return detail::make_channel_call(*host_, std::move(channel), r);
+  }
+  detail::message_call topic_call(std::string channel, std::string topic, detail::record* r) const {
+    return detail::make_topic_call(*host_, std::move(channel), std::move(topic), r);
+  }
+  detail::host_runtime* host_;
+};
+
 } // namespace zlink

@@ -38,7 +38,9 @@ private:
 
 void set_policy(factory_settings& settings, relocation_policy policy);
 void add_node_handler(node_runtime& node, function_handler handler);
-void add_filter(node_runtime& node, unique_function<std::unique_ptr<message_filter>()> make);
+void add_filter(node_runtime& node, filter_maker make);
+void add_channel_handler(node_runtime& node, const std::string& channel, function_handler handler);
+void set_channel_weight(node_runtime& node, const std::string& channel, std::uint32_t weight);
 
 template <class TSpot>
 concept instance_spot_class = std::derived_from<TSpot, instance_spot>;
@@ -182,6 +184,28 @@ private:
   detail::node_runtime* node_;
 };
 
+/// Registrations of a channel that a node serves. Copies stand for the same one.
+class channel_server_builder {
+public:
+  /// As `mesh_node::add_node_handler`, for messages to the channel. A node that only receives events needs none.
+  template <class F>
+  channel_server_builder& add_handler(F handler, std::string packet_name = {}) {
+    detail::add_channel_handler(*node_, channel_, detail::make_function_handler(std::move(handler), std::move(packet_name)));
+    return *this;
+  }
+  /// 0..10000, default 100; its share of the messages. 0 takes the node out of new selections and publishes (M-96, O-134).
+  channel_server_builder& weight(std::uint32_t weight) {
+    detail::set_channel_weight(*node_, channel_, weight);
+    return *this;
+  }
+
+  channel_server_builder(detail::node_runtime& node, std::string channel) : node_(&node), channel_(std::move(channel)) {}
+
+private:
+  detail::node_runtime* node_;
+  std::string channel_;
+};
+
 /// One node of a host. References stay valid as long as the host. Setters throw `configuration_error` once the host has
 /// started, except for weights (C-2).
 class mesh_node {
@@ -248,6 +272,17 @@ public:
     detail::add_filter(*runtime_, std::move(make));
     return *this;
   }
+
+  /// This node calls the channel and publishes to it, but is no target (M-92). Throws `std::invalid_argument` for a
+  /// malformed name, `configuration_error` if it takes part already.
+  mesh_node& add_channel_client(std::string channel);
+  /// This node is a target too: of messages to the channel, and of what is published there.
+  channel_server_builder add_channel_server(std::string channel);
+  /// As `channel_server_builder::weight`; may be changed at run time, peers are told at once (M-101).
+  mesh_node& channel_weight(const std::string& channel, std::uint32_t weight);
+  /// Ends when there is another ready node that serves the channel and takes new work. Fails with `not_found` if this node
+  /// does not take part in it.
+  task<void> until_channel_ready(std::string channel, std::stop_token cancel = {});
 
   /// Ends when at least `count` peers are ready (S-59).
   task<void> until_peers_ready(std::size_t count, std::stop_token cancel = {});

@@ -46,6 +46,28 @@ const void* message::decoded(const detail::packet_type& wanted) const {
                                  + std::string{wanted.name} + '"'}};
 }
 
+const void* message::value_if(const detail::packet_type& wanted) const {
+  if (state_ == nullptr)
+    return nullptr;
+  std::lock_guard guard{state_->mutex};
+  auto& body = state_->body;
+  if (auto* encoded = body.get<detail::encoded_value>(); encoded != nullptr && encoded->packet_name() == wanted.name) {
+    detail::dynamic_value value{wanted};
+    if (!detail::decode_reply(body, wanted, value.address()))
+      body.emplace<detail::dynamic_value>(std::move(value));
+  }
+  if (body.packet() != &wanted)
+    return nullptr;
+  return body.kind() == detail::payload_kind::dynamic ? body.get<detail::dynamic_value>()->address() : body.address();
+}
+
+std::size_t message::value_size() const noexcept {
+  if (state_ == nullptr)
+    return 0;
+  std::lock_guard guard{state_->mutex};
+  return state_->body.size();
+}
+
 detail::payload message::to_payload() const {
   detail::payload copy;
   if (state_ == nullptr)

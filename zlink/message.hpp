@@ -40,6 +40,10 @@ public:
 
   // -- for the layer ---------------------------------------------------------------------------------------------------
   explicit message(detail::payload body) : state_(std::make_shared<state>()) { state_->body = std::move(body); }
+  /// The value if it is of this type, decoded now if that was not done before and can be; else null.
+  const void* value_if(const detail::packet_type& wanted) const;
+  /// Bytes of the value or of its encoding.
+  std::size_t value_size() const noexcept;
   /// A copy of the value or the bytes, to travel in a record.
   detail::payload to_payload() const;
 

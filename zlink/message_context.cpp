@@ -2,6 +2,7 @@
 
 #include "zlink/codec.hpp"
 #include "zlink/execution/execution_object.hpp"
+#include "zlink/message.hpp"
 #include "zlink/metadata.hpp"
 
 #include <atomic>
@@ -34,6 +35,8 @@ std::string_view message_context::packet_name() const noexcept {
     return record_->extra->packet_name;
   if (auto* encoded = record_->body.get<detail::encoded_value>())
     return encoded->packet_name();
+  if (auto* shared = record_->body.get<message>())
+    return shared->packet_name();
   const auto* packet = record_->body.packet();
   return packet == nullptr ? std::string_view{} : packet->name;
 }

@@ -39,6 +39,7 @@ public:
   std::string_view packet_name() const noexcept { return text(data_size_, name_size_); }
   std::string_view content_type() const noexcept { return text(data_size_ + name_size_, type_size_); }
   const std::shared_ptr<const decoding>& by() const noexcept { return by_; }
+  void decode_by(std::shared_ptr<const decoding> by) noexcept { by_ = std::move(by); }
 
 private:
   std::size_t whole_size() const noexcept { return data_size_ + name_size_ + type_size_; }

@@ -1,5 +1,7 @@
 #include "zlink/execution/payload.hpp"
 
+#include "zlink/message.hpp"
+
 namespace zlink::detail {
 
 dynamic_value::dynamic_value(const packet_type& type)
@@ -30,7 +32,11 @@ const packet_type* payload::packet() noexcept {
   }
 }
 
+std::size_t payload::shared_size() noexcept { return get<message>()->value_size(); }
+
 std::string packet_name_of(payload& body) {
+  if (auto* shared = body.get<zlink::message>())
+    return std::string{shared->packet_name()};
   if (auto* encoded = body.get<encoded_value>())
     return std::string{encoded->packet_name()};
   if (auto* packet = body.packet())

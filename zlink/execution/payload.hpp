@@ -16,6 +16,10 @@
 #include <typeinfo>
 #include <utility>
 
+namespace zlink {
+class message;
+}
+
 namespace zlink::detail {
 
 /// A packet decoded by name only, where no C++ type is at hand (behaviours fed from another node).
@@ -53,7 +57,8 @@ private:
   void* place_;
 };
 
-enum class payload_kind : std::uint8_t { empty, value, dynamic, encoded, caf_message, error };
+/// `shared`: an immutable `message` that many records refer to.
+enum class payload_kind : std::uint8_t { empty, value, dynamic, encoded, caf_message, error, shared };
 
 /// What can be done with the held type.
 struct value_ops {
@@ -105,11 +110,13 @@ public:
       case payload_kind::empty: return 0;
       case payload_kind::encoded: return get<encoded_value>()->data().size();
       case payload_kind::dynamic: return get<dynamic_value>()->type().size;
+      case payload_kind::shared: return shared_size();
       default: return ops_->size;
     }
   }
 
 private:
+  std::size_t shared_size() noexcept;
   void take(payload& other) noexcept {
     if (other.ops_ != nullptr) {
       other.ops_->move(place_, other.place_);
@@ -160,6 +167,8 @@ struct value_ops_for {
       return payload_kind::caf_message;
     else if constexpr (std::is_same_v<T, error>)
       return payload_kind::error;
+    else if constexpr (std::is_same_v<T, zlink::message>)
+      return payload_kind::shared;
     else
       return payload_kind::value;
   }

@@ -182,6 +182,7 @@ int host::run() {
 task<shutdown_result> host::shutdown() { return runtime_->shutdown(); }
 spot_manager host::spots() const noexcept { return spot_manager{*runtime_}; }
 node_client host::nodes() const noexcept { return node_client{*runtime_}; }
+channel_client host::channels() const noexcept { return channel_client{*runtime_}; }
 operator_queries host::queries() const noexcept { return operator_queries{*runtime_}; }
 host_status host::status() const { return runtime_->status(); }
 listener_status host::listener(listener_kind kind, const std::string& name) const { return runtime_->listener(kind, name); }

@@ -6,6 +6,7 @@
 #include "zlink/messaging/mesh_links.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <caf/actor_system_config.hpp>
 
@@ -28,7 +29,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), messages(*this), activations(*this), closings(*this), spots(*this), queries(*this), recovery(*this) {
+    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), queries(*this), recovery(*this) {
   values->system = &system;
   domain.system = &system;
   domain.time = time;
@@ -99,6 +100,13 @@ std::variant<node_runtime*, error> host_runtime::node_for(const std::optional<st
   return node;
 }
 
+node_runtime* host_runtime::channel_node(std::string_view channel) noexcept {
+  for (const auto& node : nodes)
+    if (node->runtime().channels.find(channel) != nullptr)
+      return &node->runtime();
+  return nullptr;
+}
+
 bool host_runtime::lists_entry_spot(std::string_view id) const {
   return is_entry_spot_format(id) && std::ranges::any_of(nodes, [id](const auto& node) {
     const auto& n = node->runtime();
@@ -118,6 +126,12 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     node->runtime().collect_mistakes(mistakes);
     objects = objects || node->runtime().has_object_role();
   }
+  std::map<std::string, std::string> channel_of;
+  for (const auto& node : nodes)
+    for (const auto& channel : node->runtime().channels.memberships())
+      if (const auto [place, first] = channel_of.try_emplace(channel->name, node->name()); !first)
+        mistakes.push_back("channel \"" + channel->name + "\" is declared on meshes \"" + place->second + "\" and \""
+                           + node->name() + "\"; a host takes part in a channel on one mesh only");
   if (stores_off && objects)
     mistakes.push_back("object roles need a Location Store; leave out without_stores()");
   if (relocation_off)
@@ -147,6 +161,8 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     mistakes.push_back("application_lane_bytes: at most " + std::to_string(admission_word::most_bytes));
   if (options.max_operations == 0)
     mistakes.push_back("max_operations must be at least 1");
+  if (options.publish_workers == 0)
+    mistakes.push_back("publish_workers must be at least 1");
   if (options.route_cache_max_age.count() > 0 && options.message_follow_duration.count() > 0
       && options.route_cache_max_age + defaults::route_cache_follow_margin > options.message_follow_duration)
     mistakes.push_back("route_cache_max_age must be at least 5 s below message_follow_duration");

@@ -12,6 +12,7 @@
 #include "zlink/host/host_gate.hpp"
 #include "zlink/host/node_runtime.hpp"
 #include "zlink/messaging/outbound.hpp"
+#include "zlink/messaging/publications.hpp"
 #include "zlink/messaging/waiting_sends.hpp"
 #include "zlink/objects/activation.hpp"
 #include "zlink/objects/closing.hpp"
@@ -45,6 +46,8 @@ public:
   /// The node of a call that names no mesh: the only one with an object role; else why there is none (C-44).
   std::variant<node_runtime*, error> default_node();
   std::variant<node_runtime*, error> node_for(const std::optional<std::string>& mesh);
+  /// The one node of this host that takes part in the channel, or null (M-93).
+  node_runtime* channel_node(std::string_view channel) noexcept;
   /// Discovery shows that Entry Spot now (M-156). Any thread.
   bool lists_entry_spot(std::string_view id) const;
   void require_configuring(const char* what) const;
@@ -74,6 +77,8 @@ public:
   std::chrono::milliseconds default_send_timeout();
   /// At run time: published inside the call (O-133).
   void change_weight(node_runtime& node, std::uint32_t weight);
+  /// At run time: peers are told, and it is published (M-101, O-134). Any thread.
+  void change_channel_weight(node_runtime& node, const std::string& channel, std::uint32_t weight);
   host_status status() const;
   listener_status listener(listener_kind kind, const std::string& name) const;
   /// Tells the host's `on_trace`, if there is one. Inside the unit.
@@ -96,6 +101,7 @@ public:
   execution_domain domain;
   std::unique_ptr<job_permits> permits;
   outside_operations outside;
+  publications events;
   object_table objects;
   std::unique_ptr<waiting_sends> waiting;
   std::vector<std::unique_ptr<mesh_node>> nodes;

@@ -147,9 +147,52 @@ task<void> mesh_node::until_peers_ready(std::size_t count, std::stop_token cance
   return runtime_->links->until_ready(count, std::move(cancel));
 }
 
-void detail::add_filter(node_runtime& node, unique_function<std::unique_ptr<message_filter>()> make) {
+mesh_node& mesh_node::add_channel_client(std::string channel) {
+  runtime_->require_configuring("channels");
+  detail::require_valid_id("channel name", channel);
+  runtime_->channels.add_client(std::move(channel));
+  return *this;
+}
+
+channel_server_builder mesh_node::add_channel_server(std::string channel) {
+  runtime_->require_configuring("channels");
+  detail::require_valid_id("channel name", channel);
+  return {*runtime_, runtime_->channels.add_server(std::move(channel)).name};
+}
+
+mesh_node& mesh_node::channel_weight(const std::string& channel, std::uint32_t weight) {
+  detail::set_channel_weight(*runtime_, channel, weight);
+  return *this;
+}
+
+task<void> mesh_node::until_channel_ready(std::string channel, std::stop_token cancel) {
+  if (runtime_->channels.find(channel) == nullptr)
+    return detail::make_ready_task(
+      result<void>{error{error_kind::not_found, "mesh \"" + name() + "\": this node does not take part in channel \"" + channel + '"'}});
+  return runtime_->links->until_channel_ready(std::move(channel), std::move(cancel));
+}
+
+void detail::add_channel_handler(node_runtime& node, const std::string& channel, function_handler handler) {
+  node.require_configuring("channel handlers");
+  node.channels.find(channel)->handlers->add(std::move(handler));
+}
+
+void detail::set_channel_weight(node_runtime& node, const std::string& channel, std::uint32_t weight) {
+  const std::string name = "mesh \"" + node.mesh_name() + "\": channel \"" + channel + "\": ";
+  const auto* membership = node.channels.find(channel);
+  if (membership == nullptr || !membership->server())
+    throw configuration_error{name + "this node does not serve it, so it has no weight"};
+  if (weight > defaults::max_channel_weight)
+    throw configuration_error{name + "weight " + std::to_string(weight) + " is not in 0..10000"};
+  if (node.host().configuring())
+    node.channels.set_weight(channel, weight);
+  else
+    node.host().change_channel_weight(node, channel, weight);
+}
+
+void detail::add_filter(node_runtime& node, filter_maker make) {
   node.require_configuring("filters");
-  node.handlers.add_filter(std::move(make));
+  node.filters->push_back(std::move(make));
 }
 
 void detail::add_node_handler(node_runtime& node, function_handler handler) {

@@ -51,7 +51,9 @@ void collect_factory_mistakes(const std::string& mesh, const spot_factory& facto
 
 } // namespace
 
-node_runtime::node_runtime(host_runtime& host, std::string mesh_name) : handlers(host.domain, mesh_name), host_(host) {
+node_runtime::node_runtime(host_runtime& host, std::string mesh_name)
+  : filters(std::make_shared<filter_makers>()), handlers(host.domain, mesh_name, handler_surface::node, filters),
+    channels(host.domain, mesh_name, filters), host_(host) {
   settings.mesh_name = std::move(mesh_name);
 }
 
@@ -90,6 +92,9 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     mistakes.push_back(name + "peers by hand need a node without object role in a host without_stores(); with stores, discovery finds them");
   if (settings.placement_weight > defaults::max_placement_weight)
     mistakes.push_back(name + "placement_weight " + std::to_string(settings.placement_weight) + " is not in 0..10000");
+  for (const auto& channel : channels.memberships())
+    if (channel->weight > defaults::max_channel_weight)
+      mistakes.push_back(name + "channel \"" + channel->name + "\": weight " + std::to_string(channel->weight) + " is not in 0..10000");
   if (settings.spot_limit > placement::slot_limit)
     mistakes.push_back(name + "spot_limit " + std::to_string(settings.spot_limit) + " is beyond 2147483647");
   if (settings.activation_concurrency == 0)
@@ -161,6 +166,7 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
   d.entry_spot_id = entry_id;
   d.placement_weight = settings.placement_weight;
   d.spot_limit = settings.spot_limit;
+  d.channels = published_channels();
   d.activation_limit = settings.activation_concurrency;
   d.application_version = std::to_string(host_.options.application_version);
   for (const auto& factory : settings.factories) {
@@ -173,6 +179,15 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
     d.capabilities.push_back(std::move(c));
   }
   return d;
+}
+
+std::vector<placement::channel_weight> node_runtime::published_channels() const {
+  std::vector<placement::channel_weight> all;
+  for (auto& channel : channels.announced())
+    if (channel.server)
+      all.push_back({std::move(channel.name), channel.weight});
+  std::ranges::sort(all, {}, &placement::channel_weight::channel);
+  return all;
 }
 
 std::string node_runtime::rid() const {

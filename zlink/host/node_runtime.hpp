@@ -4,9 +4,11 @@
 #include "zlink/execution/fair_limit.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/link.hpp"
+#include "zlink/messaging/node_channels.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/spot_factory.hpp"
 #include "zlink/objects/spot_object.hpp"
+#include "zlink/objects/subscriptions.hpp"
 #include "zlink/placement/directory.hpp"
 #include "zlink/placement/records.hpp"
 #include "zlink/placement/registration.hpp"
@@ -66,6 +68,8 @@ public:
   void fix_identity(random_source& random);
   /// The descriptor as it is to be published in this state.
   placement::descriptor_record describe(placement::node_state state) const;
+  /// The channels that it serves, with their weights now. Any thread.
+  std::vector<placement::channel_weight> published_channels() const;
   /// The id of the Entry Spot once it is published, else empty (C-48). Any thread.
   std::string published_entry_id() const;
   std::string rid() const;
@@ -80,7 +84,10 @@ public:
   placement::node_identity identity;
   std::string entry_id;
   object_home home;
+  const std::shared_ptr<filter_makers> filters;
   node_handlers handlers;
+  node_channels channels;
+  subscriptions subscribed; ///< Spots of this node to what is published
   std::unique_ptr<fair_limit> activations;                       ///< C-42
   std::unique_ptr<placement::node_registration> registration;
   std::unique_ptr<placement::directory> peers_known;

@@ -37,6 +37,7 @@ task<void> host_runtime::shutdown_sequence() {
   const bool begun = start_begun_.load();
   state.store(host_state::draining, std::memory_order_release);
   shutdown_result outcome;
+  events.refuse_waiting();
   while (start_running_ && time->now() < deadline) { // it ends with its step under way (L-247)
     auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
     co_await std::move(pausing);
@@ -71,9 +72,11 @@ task<void> host_runtime::shutdown_sequence() {
 task<void> host_runtime::publish_draining(steady_time until) {
   for (auto& node : nodes) {
     auto& n = node->runtime();
+    n.channels.drain();
     if (!n.links)
       continue; // the start did not come so far
     n.links->drain();
+    n.links->tell_channels();
     if (!n.registration || !n.registration->stamp())
       continue;
     auto publishing = n.registration->change(
@@ -96,13 +99,19 @@ task<void> host_runtime::end_work(steady_time deadline) {
     if (closings.under_way() == 0) // an activation that was under way when the drain began is an object by now (L-251)
       close_all();
     const bool handlers_left = objects.size() != 0 || closings.under_way() != 0
-                               || std::ranges::any_of(nodes, [](auto& n) { return n->runtime().handlers.busy(); });
+                               || std::ranges::any_of(nodes, [](auto& n) {
+                                 return n->runtime().handlers.busy() || n->runtime().channels.busy();
+                               });
     const auto now = time->now();
-    if (!handlers_left && (now >= deadline || (outside.size() == 0 && !messages.resolving() && messages.relayed() == 0)))
+    const bool all_done = outside.size() == 0 && !messages.resolving() && messages.relayed() == 0 && events.under_way() == 0;
+    if (!handlers_left && (now >= deadline || all_done))
       co_return;
     if (now >= deadline && !std::exchange(cut_short, true))
-      for (auto& node : nodes)
-        node->runtime().handlers.cut_short({error_kind::shutting_down, "the host is shutting down"});
+      for (auto& node : nodes) {
+        const error why{error_kind::shutting_down, "the host is shutting down"};
+        node->runtime().handlers.cut_short(why);
+        node->runtime().channels.cut_short(why);
+      }
     if (now >= deadline + handler_patience) {
       left_behind_ = true;
       co_return;

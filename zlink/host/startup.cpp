@@ -352,6 +352,19 @@ task<void> host_runtime::keep_weight(node_runtime& node, std::uint32_t weight) {
   }
 }
 
+void host_runtime::change_channel_weight(node_runtime& node, const std::string& channel, std::uint32_t weight) {
+  node.channels.set_weight(channel, weight);
+  infra->post([this, &node] {
+    if (node.links)
+      node.links->tell_channels();
+    if (!node.registration)
+      return;
+    auto change = node.registration->change([&node](placement::descriptor_record& d) { d.channels = node.published_channels(); },
+                                            time->now() + registration_patience);
+    start_coroutine(std::move(change), [](result<placement::registration_outcome>) {});
+  });
+}
+
 void host_runtime::sweep_idle_later() {
   if (idle_sweep_period_.count() == 0)
     for (auto& node : nodes)

@@ -106,6 +106,8 @@ void call_start::launch(submission message, call_target target, std::string mesh
   auto go = [&host = host_, target, mesh = std::move(mesh)](submission&& m) mutable {
     if (target == call_target::spot)
       host.messages.submit(std::move(m));
+    else if (target == call_target::channel)
+      host.messages.submit_to_channel(std::move(m));
     else
       host.messages.submit_to_node(std::move(m), std::move(mesh));
   };

@@ -13,7 +13,22 @@ std::chrono::milliseconds check_timeout(time_span timeout) {
   return rounded;
 }
 
+namespace {
+
+const char* verb_of(call_target target, bool request) noexcept {
+  switch (target) {
+    case call_target::spot: return request ? "request to spot" : "send to spot";
+    case call_target::node: return request ? "request to node" : "send to node";
+    case call_target::channel: return request ? "request to channel" : "send to channel";
+    case call_target::topic: return "publish to channel";
+  }
+  return "call";
+}
+
+} // namespace
+
 struct message_call::options {
+  std::string topic; ///< of a publish
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<instance_intent> intent;
   std::optional<std::string> mesh;
@@ -29,6 +44,9 @@ message_call::message_call(host_runtime& host, node_runtime* from, std::string m
   if (from_ == nullptr)
     set_mesh(std::move(mesh_name));
 }
+
+message_call::message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept
+  : host_(&host), target_(target), address_(std::move(address)), record_(r) {}
 
 message_call::message_call(message_call&& other) noexcept
   : host_(other.host_), target_(other.target_), started_(other.started_), from_(other.from_), address_(std::move(other.address_)),
@@ -99,6 +117,8 @@ void message_call::set_mesh(std::string name) {
   o.mesh = std::move(name);
 }
 
+void message_call::set_topic(std::string topic) { more().topic = std::move(topic); }
+
 /// The mesh of a node, or where a missing Spot may come to life; empty: anywhere.
 std::string message_call::mesh() const {
   if (from_ != nullptr)
@@ -127,7 +147,7 @@ std::optional<error> message_call::find_mistake() const {
 }
 
 void message_call::start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel) {
-  operation->verb = target_ == call_target::spot ? "request to spot" : "request to node";
+  operation->verb = verb_of(target_, true);
   call_start starting{*host_, *operation, use, std::move(cancel)};
   auto mistake = find_mistake();
   started_ = true; // refused or not: there is no second start (M-8)
@@ -164,7 +184,7 @@ task<void> message_call::start_send(std::stop_token cancel) {
     return task<void>::done(host_->dispatcher);
   }
   auto ended = new_counted<operation<void>>();
-  ended->verb = target_ == call_target::spot ? "send to spot" : "send to node";
+  ended->verb = verb_of(target_, false);
   call_start starting{*host_, *ended, turn_use::submit, std::move(cancel)};
   if (starting.allowed(std::move(mistake), target_ == call_target::spot)) {
     auto* r = std::exchange(record_, nullptr);
@@ -177,12 +197,33 @@ task<void> message_call::start_send(std::stop_token cancel) {
   return task<void>{std::move(ended)};
 }
 
+task<void> message_call::start_publish(std::stop_token cancel) {
+  auto mistake = find_mistake();
+  started_ = true;
+  return host_->events.publish(std::move(mistake), std::exchange(record_, nullptr), address_, more().topic, std::move(cancel));
+}
+
 std::unique_ptr<instance_intent> message_call::take_intent() {
   if (!options_ || !options_->intent)
     return nullptr;
   auto intent = std::make_unique<instance_intent>(std::move(*options_->intent));
   intent->mesh = options_->mesh;
   return intent;
+}
+
+message_call make_channel_call(host_runtime& host, std::string channel, record* r) {
+  message_call call{host, call_target::channel, std::move(channel), r};
+  require_valid_id("channel name", call.address());
+  return call;
+}
+
+message_call make_topic_call(host_runtime& host, std::string channel, std::string topic, record* r) {
+  message_call call{host, call_target::topic, std::move(channel), r};
+  require_valid_id("channel name", call.address());
+  if (topic.empty())
+    throw std::invalid_argument{"an empty topic; an event is published under a topic"};
+  call.set_topic(std::move(topic));
+  return call;
 }
 
 record* make_message_record(const message& value, bool request) {

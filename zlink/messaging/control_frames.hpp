@@ -55,6 +55,17 @@ struct stale_route {
   std::uint64_t authority = 0;
 };
 
+/// `channel_state`: what a node says of the channels it serves, anew after each change (M-101, M-102).
+struct channel_share {
+  std::string name;
+  std::uint32_t weight = 0; ///< 0..10000
+};
+struct channel_state {
+  std::uint64_t revision = 0; ///< larger after each change
+  bool draining = false;      ///< takes no new work
+  std::vector<channel_share> channels;
+};
+
 /// To both questions; an error if `kind` is there.
 struct control_answer {
   std::optional<std::uint8_t> kind;
@@ -73,6 +84,8 @@ ZLINK_PACKET(create_question, "zlink.control.create", id, type, reservation_high
              version, route)
 ZLINK_PACKET(close_question, "zlink.control.close", id, generation, authority, version, route)
 ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority)
+ZLINK_PACKET(channel_share, "zlink.control.channel", name, weight)
+ZLINK_PACKET(channel_state, "zlink.control.channels", revision, draining, channels)
 ZLINK_PACKET(control_answer, "zlink.control.answer", kind, text, closed, state, generation, mesh_name, node_rid, reply)
 
 } // namespace zlink::detail

@@ -8,6 +8,8 @@ const char* to_string(dispatch_kind kind) noexcept {
   switch (kind) {
     case dispatch_kind::node_send: return "node_send";
     case dispatch_kind::node_request: return "node_request";
+    case dispatch_kind::channel_send: return "channel_send";
+    case dispatch_kind::channel_request: return "channel_request";
   }
   return "unknown";
 }
@@ -22,9 +24,10 @@ task<void> filter_next::operator()() {
 namespace detail {
 
 filter_chain::filter_chain(std::vector<std::unique_ptr<message_filter>> filters, function_handler& handler,
-                           execution_object& object, record& served, const message_context& context)
+                           execution_object& object, record& served, const message_context& context,
+                           dispatch_kind kind)
   : filters_(std::move(filters)), handler_(handler), object_(object), served_(served),
-    context_(context, served.kind == record_kind::request ? dispatch_kind::node_request : dispatch_kind::node_send) {
+    context_(context, kind) {
   for (std::size_t place = 0; place < filters_.size(); ++place)
     nexts_.emplace_back(*this, place);
 }

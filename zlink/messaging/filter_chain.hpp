@@ -18,7 +18,7 @@ class execution_object;
 class filter_chain {
 public:
   filter_chain(std::vector<std::unique_ptr<message_filter>> filters, function_handler& handler,
-               execution_object& object, record& served, const message_context& context);
+               execution_object& object, record& served, const message_context& context, dispatch_kind kind);
   filter_chain(const filter_chain&) = delete;
   filter_chain& operator=(const filter_chain&) = delete;
 

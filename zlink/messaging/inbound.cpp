@@ -24,29 +24,57 @@ submission outbound::arrived(record* r, const message_header& header, node_runti
 }
 
 void outbound::deliver(record* r, const message_header& header, node_runtime& node, const std::string& source) {
-  if (header.target == target_kind::spot)
-    accept_remote(arrived(r, header, node, source));
-  else if (header.target == target_kind::node)
-    accept_for_node(r, header.target_id, node);
-  else
-    refuse_record(r, {error_kind::protocol_error, "this node does not serve that kind of target"});
+  switch (header.target) {
+    case target_kind::spot: accept_remote(arrived(r, header, node, source)); return;
+    case target_kind::node: accept_for_node(r, header.target_id, node); return;
+    case target_kind::channel: accept_for_channel(r, header.target_id, node); return;
+    case target_kind::publish: accept_event(r, header, node); return;
+    default: refuse_record(r, {error_kind::protocol_error, "this node does not serve that kind of target"});
+  }
 }
+
+namespace {
+
+/// A header that outlives its frame, as far as `deliver` reads it.
+struct kept_header {
+  explicit kept_header(const message_header& header)
+    : target(header.target), id(header.target_id), topic(header.topic), fence(header.fence), intent(header.instance_intent) {
+    if (header.activation) {
+      type = header.activation->stable_type;
+      mesh = header.activation->mesh;
+      activation = header.activation;
+    }
+  }
+  message_header read() const {
+    message_header header;
+    header.target = target;
+    header.target_id = id;
+    header.topic = topic;
+    header.fence = fence;
+    header.instance_intent = intent;
+    header.activation = activation;
+    if (header.activation) {
+      header.activation->stable_type = type;
+      header.activation->mesh = mesh;
+    }
+    return header;
+  }
+
+  target_kind target;
+  std::string id;
+  std::string topic;
+  std::optional<message_fence> fence;
+  bool intent;
+  std::optional<message_activation> activation;
+  std::string type;
+  std::string mesh;
+};
+
+} // namespace
 
 unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
                                                 const std::string& source) {
-  if (header.target == target_kind::spot) {
-    auto message = arrived(r, header, node, source);
-    message.take(); // whoever keeps the delivery keeps the record
-    return [this, r, message = std::move(message)]() mutable {
-      message.put_back(r);
-      accept_remote(std::move(message));
-    };
-  }
-  if (header.target == target_kind::node && header.target_id == node.identity.node_rid)
-    return [this, r, &node] { accept_for_node(r, node.identity.node_rid, node); };
-  if (header.target == target_kind::node)
-    return [this, r, id = std::string{header.target_id}, &node] { accept_for_node(r, id, node); };
-  return [this, r] { refuse_record(r, {error_kind::protocol_error, "this node does not serve that kind of target"}); };
+  return [this, r, kept = std::make_unique<kept_header>(header), &node, &source] { deliver(r, kept->read(), node, source); };
 }
 
 void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& node) {
@@ -56,6 +84,28 @@ void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& no
     refuse_record(r, std::move(*why));
   else
     node.handlers.accept(r);
+}
+
+void outbound::accept_for_channel(record* r, std::string_view channel, node_runtime& node) {
+  const auto* membership = node.channels.find(channel);
+  if (membership == nullptr || !membership->server())
+    refuse_record(r, {error_kind::not_found, "this node does not serve channel \"" + std::string{channel} + '"'});
+  else if (auto why = host_.refuse_arrival())
+    refuse_record(r, std::move(*why));
+  else
+    membership->handlers->accept(r);
+}
+
+void outbound::accept_event(record* r, const message_header& header, node_runtime& node) {
+  const auto* membership = node.channels.find(header.target_id);
+  if (membership == nullptr || !membership->server())
+    refuse_record(r, {error_kind::not_found, "this node does not serve channel \"" + std::string{header.target_id} + '"'});
+  else if (auto why = host_.refuse_arrival())
+    refuse_record(r, std::move(*why));
+  else if (r->kind != record_kind::send)
+    refuse_record(r, {error_kind::protocol_error, "an event is not answered"});
+  else
+    host_.events.arrived(r, header.target_id, header.topic, node);
 }
 
 void outbound::accept_remote(submission message) {
@@ -198,6 +248,10 @@ void outbound::send_to_ready_node(submission message, node_runtime& from) {
     message.fail({error_kind::deadline_exceeded, "its call has ended"});
     return;
   }
+  send_to_node(std::move(message), from, rid, target_kind::node);
+}
+
+void outbound::send_to_node(submission message, node_runtime& from, const std::string& rid, target_kind target) {
   const auto link = from.links->ready_link(rid);
   if (!link) {
     message.fail({error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});
@@ -206,10 +260,40 @@ void outbound::send_to_ready_node(submission message, node_runtime& from) {
   const auto due = message.room_due();
   auto* r = message.take();
   message_header header;
-  header.target = target_kind::node;
-  header.target_id = rid;
+  header.target = target;
+  header.target_id = message.id();
   header.operation = host_.random->next_id();
   link->send(r, header, due, message.operation());
+}
+
+void outbound::submit_to_channel(submission message) {
+  const auto& channel = message.id();
+  auto* node = host_.channel_node(channel);
+  if (node == nullptr) {
+    message.fail({error_kind::not_found, "no mesh node of this host takes part in channel \"" + channel + '"'});
+    return;
+  }
+  auto why = no_member::none;
+  const auto chosen = node->channels.select(channel, why);
+  if (chosen)
+    send_to_node(std::move(message), *node, *chosen, target_kind::channel);
+  else if (why == no_member::excluded)
+    message.fail({error_kind::unavailable, "all nodes that serve channel \"" + channel + "\" have weight 0 or are shutting down"});
+  else if (node->channels.was_served(channel) || lists_server(*node, channel))
+    message.fail({error_kind::unavailable, "no link to a node that serves channel \"" + channel + '"'});
+  else
+    message.fail({error_kind::not_found, "no node is known that serves channel \"" + channel + '"'});
+}
+
+/// Discovery shows another node that serves the channel, though there is no link to it yet.
+bool outbound::lists_server(const node_runtime& from, std::string_view channel) const {
+  if (!from.peers_known)
+    return false;
+  const auto known = from.peers_known->snapshot();
+  return std::ranges::any_of(known->nodes(), [&](const placement::live_node& node) {
+    const auto& d = *node.descriptor;
+    return d.node != from.identity && std::ranges::any_of(d.channels, [&](const auto& c) { return c.channel == channel; });
+  });
 }
 
 } // namespace zlink::detail

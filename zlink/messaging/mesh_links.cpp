@@ -42,6 +42,8 @@ link_identity mesh_links::self() const {
   id.rid = node_.identity.node_rid;
   id.lifecycle = node_.identity.lifecycle;
   id.role = on_wire(node_.settings.role);
+  id.revision = {node_.channels.revision()};
+  id.channels = node_.channels.announced();
   id.frame_limit = frame_limit_bytes;
   id.window_bytes = defaults::outbound_queue_bytes;
   id.entry_spot_id = node_.published_entry_id();
@@ -242,9 +244,26 @@ void mesh_links::on_ready(link_session& link) {
   if (extra)
     extra->close("there is a link to this node already");
   else
-    link.set_pressure(host.permits->paused());
+    use(link);
   holds_.release(link.peer().rid);
   tell_waiters();
+}
+
+void mesh_links::use(link_session& link) {
+  link.set_pressure(node_.host().permits->paused());
+  node_.channels.peer_ready(link.peer());
+  if (node_.channels.revision() != link.self().revision.value) // changed since this link began
+    tell_channels(link);
+}
+
+void mesh_links::tell_channels(link_session& link) {
+  link.send_control(static_cast<std::uint16_t>(control_command::channel_state),
+                    zlink::encode(control_envelope{0, 0, zlink::encode(node_.channels.state())}));
+}
+
+void mesh_links::tell_channels() {
+  for (auto& link : ready_links())
+    tell_channels(*link);
 }
 
 /// A request that another node passed on: its reply goes straight to the node that asked, which may be this one (M-83).
@@ -290,6 +309,11 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
       node_.host().messages.route_failed(told.id, {{told.object}, {told.authority}});
       return;
     }
+    if (command == static_cast<std::uint16_t>(control_command::channel_state)) {
+      node_.channels.peer_changed(link.peer().rid, decode<channel_state>(envelope.body));
+      tell_waiters();
+      return;
+    }
   } catch (const decode_error& what) {
     on_undecodable(link, what.what());
     return;
@@ -322,8 +346,10 @@ void mesh_links::on_down(link_session& link, const std::string&) {
     }
   }
   const bool was_ready = inbound != nullptr;
-  if (was_ready)
+  if (was_ready) {
+    node_.channels.peer_gone(link.peer().rid);
     inbound->detach();
+  }
   host.infra->post([this, held, was_ready] {
     controls_.link_lost(*held);
     if (was_ready)
@@ -354,18 +380,37 @@ bool mesh_links::is_known(std::string_view rid) const {
   return i != peers_.end() && (i->second.wanted || i->second.ready);
 }
 
-std::size_t mesh_links::ready_count() const { return ready_links().size(); }
+std::size_t mesh_links::ready_count() const {
+  std::lock_guard guard{mutex_};
+  return count_ready();
+}
+
+std::size_t mesh_links::count_ready() const {
+  return static_cast<std::size_t>(std::ranges::count_if(peers_, [](const auto& p) { return bool{p.second.ready}; }));
+}
 
 task<void> mesh_links::until_ready(std::size_t count, std::stop_token cancel) {
+  return wait_until("wait for peers of mesh", node_.mesh_name(), [this, count] { return count_ready() >= count; },
+                    std::move(cancel));
+}
+
+task<void> mesh_links::until_channel_ready(std::string channel, std::stop_token cancel) {
+  const auto subject = channel;
+  return wait_until("wait for a server of channel", subject,
+                    [this, channel = std::move(channel)] { return node_.channels.has_target(channel); }, std::move(cancel));
+}
+
+task<void> mesh_links::wait_until(const char* verb, std::string subject, unique_function<bool()> holds,
+                                  std::stop_token cancel) {
   auto ended = new_counted<operation<void>>();
-  ended->verb = "wait for peers of mesh";
-  ended->subject = node_.mesh_name();
+  ended->verb = verb;
+  ended->subject = std::move(subject);
   ended->dispatcher = node_.host().dispatcher;
   if (const auto* t = current_turn())
     ended->owner = t->object;
   {
     std::lock_guard guard{mutex_};
-    waiters_.push_back({count, ended});
+    waiters_.push_back({std::move(holds), ended});
   }
   ended->watch(std::move(cancel), [this, waiting = ended.get()] { cancel_wait(*waiting); });
   tell_waiters();
@@ -386,12 +431,11 @@ void mesh_links::cancel_wait(operation_base& waiting) {
 }
 
 void mesh_links::tell_waiters() {
-  const auto ready = ready_count();
   std::vector<counted_ptr<operation<void>>> told;
   {
     std::lock_guard guard{mutex_};
     std::erase_if(waiters_, [&](waiter& w) {
-      if (w.count > ready)
+      if (!w.holds())
         return false;
       told.push_back(std::move(w.ended));
       return true;

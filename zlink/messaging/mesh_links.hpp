@@ -46,6 +46,10 @@ public:
   std::size_t ready_count() const;
   /// Ends when at least `count` peers are ready.
   task<void> until_ready(std::size_t count, std::stop_token cancel);
+  /// Ends when there is a ready node that serves the channel and takes new work.
+  task<void> until_channel_ready(std::string channel, std::stop_token cancel);
+  /// Tells every ready peer what this node says of its channels now. Any thread.
+  void tell_channels();
   /// No new admission; links stay until `stop()` (L-246).
   void drain();
   /// Closes every link and the transport. Not inside the infrastructure unit.
@@ -73,7 +77,7 @@ private:
     std::shared_ptr<ingress> inbound;
   };
   struct waiter {
-    std::size_t count;
+    unique_function<bool()> holds; ///< asked inside the lock
     counted_ptr<operation<void>> ended;
   };
 
@@ -86,7 +90,11 @@ private:
   std::optional<std::string> refuse_manual(link_session& link, const link_identity& peer);
   task<void> judge(counted_ptr<link_session> link, link_identity peer);
   bool has_ready_link(std::string_view rid) const;
+  task<void> wait_until(const char* verb, std::string subject, unique_function<bool()> holds, std::stop_token cancel);
   void tell_waiters();
+  std::size_t count_ready() const; ///< inside the lock
+  void use(link_session& link);
+  void tell_channels(link_session& link);
   void cancel_wait(operation_base& waiting);
   link_identity self() const;
 

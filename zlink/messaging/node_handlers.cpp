@@ -12,6 +12,7 @@ public:
   explicit runner(node_handlers& table)
     : execution_object(table.domain_, new_counted<gate>(table.domain_), 0), table_(table) {}
   std::string_view mesh_name() const noexcept override { return table_.mesh_name_; }
+  std::string_view surface() const noexcept override { return table_.surface_ == handler_surface::node ? "node" : "channel"; }
   bool needs_lease() const noexcept override { return false; }
   std::optional<error_kind> yield_refused() const noexcept override { return error_kind::invalid_operation; }
 
@@ -32,7 +33,7 @@ public:
     note_no_handler(*this, *r);
     r->body.reset();
     if (request)
-      r->body.emplace<error>(error_kind::not_found, "the node has no handler for this packet");
+      r->body.emplace<error>(error_kind::not_found, std::string{"the "} + std::string{surface()} + " has no handler for this packet");
     return {};
   }
   void on_handler_ended(record&) noexcept override {
@@ -61,7 +62,7 @@ node_handlers::~node_handlers() {
 void node_handlers::add(function_handler handler) {
   for (const auto& e : entries_)
     if (e->packet_name == handler.packet_name && e->replies == handler.replies)
-      throw configuration_error{std::string{"two node handlers for "} + (handler.replies ? "requests" : "sends")
+      throw configuration_error{std::string{surface_ == handler_surface::node ? "two node handlers for " : "two channel handlers for "} + (handler.replies ? "requests" : "sends")
                                 + " of packet \"" + handler.packet_name + "\"; register one"};
   entries_.push_back(std::make_unique<function_handler>(std::move(handler)));
 }
@@ -85,13 +86,17 @@ function_handler* node_handlers::find(payload& body, bool replies) noexcept {
 }
 
 handler_run* node_handlers::run(function_handler& handler, execution_object& object, record* r) {
-  if (filters_.empty())
+  if (filters_->empty())
     return handler.invoke(object, r);
   std::vector<std::unique_ptr<message_filter>> made;
-  for (auto& make : filters_)
+  for (auto& make : *filters_)
     made.push_back(make());
+  const bool request = r->kind == record_kind::request;
+  const auto kind = surface_ == handler_surface::node
+                      ? (request ? dispatch_kind::node_request : dispatch_kind::node_send)
+                      : (request ? dispatch_kind::channel_request : dispatch_kind::channel_send);
   return start_run<payload>(r, [&](handler_run& run) {
-    return filter_chain::run(std::make_unique<filter_chain>(std::move(made), handler, object, *r, run.context()));
+    return filter_chain::run(std::make_unique<filter_chain>(std::move(made), handler, object, *r, run.context(), kind));
   });
 }
 

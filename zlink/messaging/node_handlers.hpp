@@ -1,4 +1,5 @@
-// Handlers of node-direct messages: a table per node; dispatches start in acceptance order and overlap.
+// Handlers of node-direct and channel messages: a table per node and per channel that it serves; dispatches start in
+// acceptance order and overlap.
 #pragma once
 
 #include "zlink/execution/execution_object.hpp"
@@ -6,6 +7,7 @@
 #include "zlink/objects/handler_table.hpp"
 #include "zlink/unique_function.hpp"
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -26,23 +28,28 @@ struct function_handler {
   unique_function<task<payload>(execution_object& object, record* r, const message_context& context)> serve;
 };
 
+enum class handler_surface : std::uint8_t { node, channel };
+
+/// Made for each dispatch. Called from many turns at once; nothing is added once messages come.
+using filter_maker = unique_function<std::unique_ptr<message_filter>()>;
+using filter_makers = std::vector<filter_maker>;
+
 class node_handlers {
 public:
-  node_handlers(execution_domain& domain, std::string mesh_name)
-    : domain_(domain), mesh_name_(std::move(mesh_name)) {}
+  /// `filters`: those of the node, which stand around all its tables (M-53).
+  node_handlers(execution_domain& domain, std::string mesh_name, handler_surface surface,
+                std::shared_ptr<filter_makers> filters)
+    : domain_(domain), mesh_name_(std::move(mesh_name)), surface_(surface), filters_(std::move(filters)) {}
   ~node_handlers();
   node_handlers(const node_handlers&) = delete;
   node_handlers& operator=(const node_handlers&) = delete;
 
   /// Before start. Throws `configuration_error` for a key that is there (M-50).
   void add(function_handler handler);
-  using filter_maker = unique_function<std::unique_ptr<message_filter>()>;
-  /// Before start. `make` is called for each dispatch, from many turns at once.
-  void add_filter(filter_maker make) { filters_.push_back(std::move(make)); }
   bool empty() const noexcept { return entries_.empty(); }
   const std::vector<std::unique_ptr<function_handler>>& entries() const noexcept { return entries_; }
 
-  /// Takes a send or request for this node. Any thread.
+  /// Takes a send or request. Any thread.
   void accept(record* r);
   /// Messages wait, or handlers have not ended with all that they began. Any thread.
   bool busy() const;
@@ -66,8 +73,9 @@ private:
 
   execution_domain& domain_;
   const std::string mesh_name_;
+  const handler_surface surface_;
+  const std::shared_ptr<filter_makers> filters_;
   std::vector<std::unique_ptr<function_handler>> entries_;
-  std::vector<filter_maker> filters_;
   mutable std::mutex mutex_;
   std::deque<record*> waiting_;
   std::vector<runner*> all_;
@@ -103,11 +111,11 @@ task<payload> answer_of(F& function, const T& served, const message_context& con
 template <class F>
 function_handler make_function_handler(F function, std::string packet_name) {
   using shape = member_shape<decltype(&F::operator())>;
-  static_assert(shape::known, "a node handler is a lambda with one signature, not a template");
+  static_assert(shape::known, "a node or channel handler is a lambda with one signature, not a template");
   using message_type = std::remove_cvref_t<typename shape::first>;
   static_assert(packet<message_type>, "a handler's message needs a ZLINK_PACKET line");
   static_assert(shape::template takes<const message_type&, const message_context&>,
-                "a node handler takes (const message&, const zlink::message_context&)");
+                "a node or channel handler takes (const message&, const zlink::message_context&)");
   using reply = typename task_value<typename shape::result>::type;
   static_assert(std::is_void_v<reply> || packet<reply>, "a handler returns nothing or a packet, or a task of either");
   const auto& type = packet_type_of<message_type>();

@@ -27,6 +27,7 @@ class node_runtime;
 class spot_object;
 struct message_header;
 struct object_home;
+enum class target_kind : std::uint8_t;
 
 /// What the local table said to a record.
 enum class local_verdict : std::uint8_t {
@@ -72,13 +73,15 @@ public:
   /// What to do with a message from a link once it has a permit (M-63). `source`: the sender's RID, which stays as long as
   /// the host. Any thread.
   void deliver(record* r, const message_header& header, node_runtime& node, const std::string& source);
-  /// The same for later, when `header` is gone.
+  /// `deliver` for later, when `header` is gone.
   unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node,
                                         const std::string& source);
   /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
   bool try_to_node(record* r, const node_runtime& from, const std::string& rid);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
+  /// To the member of that channel whose turn it is (M-94, M-99, M-100).
+  void submit_to_channel(submission message);
   /// Over the ready link, or the end of the message. Any thread.
   void send_to_ready_node(submission message, node_runtime& from);
 
@@ -113,6 +116,8 @@ private:
   void send_by_link(submission message, link_session& link, const object_route* route, const instance_intent* intent,
                     const placement::descriptor_record* target);
   counted_ptr<link_session> link_to(std::string_view mesh_name, std::string_view rid);
+  void send_to_node(submission message, node_runtime& from, const std::string& rid, target_kind target);
+  bool lists_server(const node_runtime& from, std::string_view channel) const;
 
   // The line of an id that is being resolved (resolving.cpp).
   /// False: nobody resolves this id, and the message is still the caller's.
@@ -161,6 +166,8 @@ private:
   // From other nodes (inbound.cpp).
   submission arrived(record* r, const message_header& header, node_runtime& node, const std::string& source);
   void accept_for_node(record* r, std::string_view rid, node_runtime& node);
+  void accept_for_channel(record* r, std::string_view channel, node_runtime& node);
+  void accept_event(record* r, const message_header& header, node_runtime& node);
   void accept_remote(submission message);
   void refuse_record(record* r, error why);
   void refuse_arrived(submission message, local_verdict verdict, std::optional<error> why);

@@ -341,6 +341,7 @@ bool activation::may_retry(steady_time due) const { return host_.time->now() < d
 
 void activation::open(spot_object& object) {
   host_.trace(object, "created");
+  host_.find_node(object.mesh_name())->subscribed.add(object);
   // Admitted from now on, in the continuation of the commit: no message sent after it ends in not_found (C-88).
   object.application_word().clear(admission_word::staging_bit);
   object.submit_step(std::make_unique<turn_step>([](execution_object& target) {

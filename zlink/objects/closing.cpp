@@ -218,6 +218,7 @@ task<result<bool>> closing::decide(std::shared_ptr<state> closing) {
       co_return *failed;
   }
   object.application_word().set(admission_word::sealed_bit); // nothing is admitted any more, ticks included
+  host_.find_node(object.mesh_name())->subscribed.remove(object);
   std::vector<submission> unmarked;
   {
     std::lock_guard guard{mutex_};

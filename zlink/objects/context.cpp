@@ -72,6 +72,18 @@ detail::message_call spot_outbound::spot_call(std::string spot_id, detail::recor
   return call;
 }
 
+detail::message_call spot_outbound::channel_call(std::string channel, detail::record* r) const {
+  auto call = detail::make_channel_call(*object_->home_node().host, std::move(channel), r);
+  call.made_by(object_);
+  return call;
+}
+
+detail::message_call spot_outbound::topic_call(std::string channel, std::string topic, detail::record* r) const {
+  auto call = detail::make_topic_call(*object_->home_node().host, std::move(channel), std::move(topic), r);
+  call.made_by(object_);
+  return call;
+}
+
 const char* to_string(spot_close_reason reason) noexcept {
   switch (reason) {
     case spot_close_reason::explicit_close: return "explicit_close";
@@ -115,6 +127,18 @@ void start_ask(spot_object& object, const caf::actor& whom, caf::message questio
 }
 
 void register_handler(spot_object& object, handler_entry entry) { object.register_handler(std::move(entry)); }
+
+void register_subscription(spot_object& object, event_entry entry) {
+  require_valid_id("channel name", entry.channel);
+  if (entry.topic.empty())
+    throw std::invalid_argument{"an empty topic; a subscription names the topic it is for"};
+  const auto* node = object.home_node().host->find_node(object.mesh_name());
+  if (node->channels.find(entry.channel) == nullptr)
+    throw operation_failed{error{error_kind::invalid_configuration,
+                                 "a subscription to channel \"" + entry.channel + "\", in which this node does not take part; call "
+                                   "add_channel_server(\"" + entry.channel + "\") on mesh \"" + node->mesh_name() + '"'}};
+  object.register_subscription(std::move(entry));
+}
 
 task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
                         handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel) {

@@ -3,25 +3,35 @@
 #include "zlink/caf/message_codec.hpp"
 #include "zlink/codec.hpp"
 #include "zlink/execution/execution_object.hpp"
+#include "zlink/message.hpp"
 
 namespace zlink::detail {
 
-const handler_table* handler_tables::intern(std::vector<handler_entry> entries) {
+const handler_table* handler_tables::intern(handler_set registered) {
   std::lock_guard guard{mutex_};
   for (const auto& table : tables_)
-    if (table->entries() == entries)
+    if (table->set() == registered)
       return table.get();
-  return tables_.emplace_back(std::make_unique<handler_table>(std::move(entries))).get();
+  return tables_.emplace_back(std::make_unique<handler_table>(std::move(registered))).get();
 }
 
 void handler_table_builder::add(handler_entry entry) {
-  for (const auto& e : entries_)
+  for (const auto& e : registered_.packets)
     if (e.packet_name == entry.packet_name && e.replies == entry.replies)
       throw operation_failed{error{error_kind::internal_failure,
                                    std::string{"two handlers for "} + (entry.replies ? "requests" : "sends")
                                      + " of packet \"" + entry.packet_name + "\"; register one, or give one of them "
                                      + "another packet name"}};
-  entries_.push_back(std::move(entry));
+  registered_.packets.push_back(std::move(entry));
+}
+
+void handler_table_builder::add(event_entry entry) {
+  for (const auto& e : registered_.events)
+    if (e.handler.packet_name == entry.handler.packet_name && e.topic == entry.topic && e.channel == entry.channel)
+      throw operation_failed{error{error_kind::internal_failure,
+                                   "two subscriptions to packet \"" + entry.handler.packet_name + "\" under topic \""
+                                     + entry.topic + "\" of channel \"" + entry.channel + "\"; register one"}};
+  registered_.events.push_back(std::move(entry));
 }
 
 namespace {
@@ -68,6 +78,12 @@ const handler_entry* find_handler(const handler_table& table, payload& body, boo
 
 void* decoded_body(record& r, const execution_object& object, const packet_type& wanted) {
   auto& body = r.body;
+  if (auto* shared = body.get<message>()) {
+    if (const auto* value = shared->value_if(wanted))
+      return const_cast<void*>(value); // handlers see it const
+    const auto held = *shared;
+    body = held.to_payload(); // another type under that name, or bytes that are none: as if it had come alone
+  }
   switch (body.kind()) {
     case payload_kind::value:
       if (body.packet() == &wanted)

@@ -29,31 +29,56 @@ struct handler_entry {
   }
 };
 
+/// One subscription: which events of which packet a member function serves (M-124).
+struct event_entry {
+  std::string channel;
+  std::string topic;
+  handler_entry handler;
+
+  friend bool operator==(const event_entry&, const event_entry&) = default;
+};
+
+/// What one `configure()` registered.
+struct handler_set {
+  std::vector<handler_entry> packets;
+  std::vector<event_entry> events;
+
+  bool empty() const noexcept { return packets.empty() && events.empty(); }
+  friend bool operator==(const handler_set&, const handler_set&) = default;
+};
+
 class handler_table {
 public:
-  explicit handler_table(std::vector<handler_entry> entries) : entries_(std::move(entries)) {}
+  explicit handler_table(handler_set set) : set_(std::move(set)) {}
   const handler_entry* find(const packet_type* packet, bool replies) const noexcept {
-    for (const auto& e : entries_)
+    for (const auto& e : set_.packets)
       if (e.packet == packet && e.replies == replies && e.packet_name == packet->name)
         return &e;
     return nullptr;
   }
   const handler_entry* find(std::string_view packet_name, bool replies) const noexcept {
-    for (const auto& e : entries_)
+    for (const auto& e : set_.packets)
       if (e.replies == replies && e.packet_name == packet_name)
         return &e;
     return nullptr;
   }
-  const std::vector<handler_entry>& entries() const noexcept { return entries_; }
+  const handler_entry* find_event(std::string_view channel, std::string_view topic, std::string_view packet_name) const noexcept {
+    for (const auto& e : set_.events)
+      if (e.handler.packet_name == packet_name && e.topic == topic && e.channel == channel)
+        return &e.handler;
+    return nullptr;
+  }
+  const std::vector<handler_entry>& entries() const noexcept { return set_.packets; }
+  const handler_set& set() const noexcept { return set_; }
 
 private:
-  std::vector<handler_entry> entries_;
+  handler_set set_;
 };
 
 /// The tables of one factory; more than one only if `configure()` registers differently from object to object.
 class handler_tables {
 public:
-  const handler_table* intern(std::vector<handler_entry> entries);
+  const handler_table* intern(handler_set registered);
 
 private:
   std::mutex mutex_;
@@ -65,10 +90,11 @@ class handler_table_builder {
 public:
   /// Throws `operation_failed(internal_failure)` for a key that is there already (M-50).
   void add(handler_entry entry);
-  std::vector<handler_entry> take() { return std::move(entries_); }
+  void add(event_entry entry);
+  handler_set take() { return std::move(registered_); }
 
 private:
-  std::vector<handler_entry> entries_;
+  handler_set registered_;
 };
 
 // -- shapes of member functions (M-32) --------------------------------------------------------------------------------

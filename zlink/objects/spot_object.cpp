@@ -103,17 +103,33 @@ spot_timers& spot_object::timers() {
 
 bool spot_object::timers_idle() const noexcept { return timers_ == nullptr || timers_->idle(); }
 
-void spot_object::register_handler(handler_entry entry) {
+handler_table_builder& spot_object::registrations() {
   if (configuring_ == nullptr)
     throw operation_failed{error{error_kind::invalid_operation, "handlers are registered inside configure() only"}};
-  configuring_->add(std::move(entry));
+  return *configuring_;
+}
+
+void spot_object::register_handler(handler_entry entry) { registrations().add(std::move(entry)); }
+
+void spot_object::register_subscription(event_entry entry) { registrations().add(std::move(entry)); }
+
+std::span<const event_entry> spot_object::events() const noexcept {
+  return handlers_ == nullptr ? std::span<const event_entry>{} : std::span{handlers_->set().events};
 }
 
 dispatched spot_object::dispatch(record* r) {
   if (r->kind != record_kind::tick)
-    return dispatch_message(r);
+    return r->extra && !r->extra->topic.empty() ? dispatch_event(r) : dispatch_message(r);
   auto& timer = static_cast<spot_timer&>(*r->about);
   return {timer.dispatch(r, home().now()), nullptr};
+}
+
+/// Something that was published: served by the subscription to it, or not at all (M-117).
+dispatched spot_object::dispatch_event(record* r) {
+  const auto* entry = handlers_ == nullptr
+                        ? nullptr
+                        : handlers_->find_event(r->extra->channel, r->extra->topic, r->body.get<message>()->packet_name());
+  return {entry == nullptr ? nullptr : entry->invoke(*this, r), nullptr};
 }
 
 /// While a behaviour serves a record, `self()` may need to know.

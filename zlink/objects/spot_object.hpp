@@ -7,6 +7,7 @@
 #include "zlink/spot.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include <caf/behavior.hpp>
@@ -86,6 +87,9 @@ public:
   bool timers_idle() const noexcept;
   /// A new registration while `configure()` runs.
   void register_handler(handler_entry entry);
+  void register_subscription(event_entry entry);
+  /// What it has subscribed to; fixed once it is constructed.
+  std::span<const event_entry> events() const noexcept;
   /// After the closing seal: operations of the context end in `unavailable` (M-24).
   bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
   /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
@@ -114,6 +118,8 @@ private:
   ~spot_object() override;
   class serving_scope;
   dispatched dispatch_message(record* r);
+  dispatched dispatch_event(record* r);
+  handler_table_builder& registrations();
   void pass_pending_boundary();
   void pass_boundary();
 

@@ -42,6 +42,7 @@ struct kept_header {
     if (header.activation) {
       type = header.activation->stable_type;
       mesh = header.activation->mesh;
+      refused = header.activation->refused;
       activation = header.activation;
     }
   }
@@ -56,6 +57,7 @@ struct kept_header {
     if (header.activation) {
       header.activation->stable_type = type;
       header.activation->mesh = mesh;
+      header.activation->refused = refused;
     }
     return header;
   }
@@ -68,6 +70,7 @@ struct kept_header {
   std::optional<message_activation> activation;
   std::string type;
   std::string mesh;
+  std::string refused;
 };
 
 } // namespace
@@ -88,12 +91,14 @@ void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& no
 
 void outbound::accept_for_channel(record* r, std::string_view channel, node_runtime& node) {
   const auto* membership = node.channels.find(channel);
-  if (membership == nullptr || !membership->server())
+  if (membership == nullptr || !membership->server()) {
     refuse_record(r, {error_kind::not_found, "this node does not serve channel \"" + std::string{channel} + '"'});
-  else if (auto why = host_.refuse_arrival())
+  } else if (auto why = host_.refuse_arrival()) {
     refuse_record(r, std::move(*why));
-  else
+  } else {
+    r->more().channel = channel;
     membership->handlers->accept(r);
+  }
 }
 
 void outbound::accept_event(record* r, const message_header& header, node_runtime& node) {

@@ -21,19 +21,19 @@ namespace detail {
 
 class host_runtime;
 class node_runtime;
-class spot_object;
+class hosted_object;
 struct instance_intent;
 struct record;
 
 /// Throws `std::invalid_argument` unless the timeout, rounded up to milliseconds, lies in 1..INT_MAX (M-15, X-149).
 std::chrono::milliseconds check_timeout(time_span timeout);
 
-enum class call_target : std::uint8_t { spot, node, channel, topic };
+/// `object`: the address of a Spot or Actor.
+enum class call_target : std::uint8_t { object, node, channel, topic };
 
 /// What a message call has collected. Move-only; owns its record until a terminal takes it.
 class message_call {
 public:
-  message_call(host_runtime& host, std::string spot_id, record* r) noexcept;
   message_call(host_runtime& host, call_target target, std::string address, record* r) noexcept;
   /// `from`: this host's node in that mesh, or null: the call ends in `not_found` for the name of the mesh.
   message_call(host_runtime& host, node_runtime* from, std::string mesh_name, std::string node_rid, record* r);
@@ -55,7 +55,7 @@ public:
   task<void> start_publish(std::stop_token cancel);
 
   /// The call is a Spot's, and ends with it (M-24).
-  void made_by(counted_ptr<spot_object> caller) noexcept;
+  void made_by(counted_ptr<hosted_object> caller) noexcept;
 
   // Read by the messaging layer.
   host_runtime& host() const noexcept { return *host_; }
@@ -74,18 +74,24 @@ private:
   call_target target_;
   bool started_ = false;
   node_runtime* from_ = nullptr; ///< node direct: this host's node in the mesh
-  std::string address_; ///< Spot id, RID of a node, or ChannelName
+  std::string address_; ///< of an object, RID of a node, or ChannelName
   record* record_;
-  counted_ptr<spot_object> caller_; ///< null: the host's client
+  counted_ptr<hosted_object> caller_; ///< null: the host's client
   std::unique_ptr<options> options_;
 };
 
-/// These throw `std::invalid_argument` for a malformed name or topic, and then free the record.
+/// These throw `std::invalid_argument` for a malformed id, name or topic, and then free the record.
+message_call make_spot_call(host_runtime& host, std::string spot_id, record* r);
+message_call make_actor_call(host_runtime& host, const std::string& actor_id, record* r);
 message_call make_channel_call(host_runtime& host, std::string channel, record* r);
 message_call make_topic_call(host_runtime& host, std::string channel, std::string topic, record* r);
 
 template <class T>
-record* make_message_record(T value, bool request);
+record* make_message_record(T value, bool request) {
+  auto* r = make_record(request ? record_kind::request : record_kind::send);
+  r->body.emplace<T>(std::move(value));
+  return r;
+}
 record* make_message_record(const message& value, bool request);
 
 /// Setters that every message call has.
@@ -221,6 +227,31 @@ public:
 private:
   friend class detail::metadata_setters<node_request_call>;
   friend class detail::request_terminals<node_request_call>;
+  detail::message_call call_;
+};
+
+/// One-way message to an Actor (M-68). Never creates one.
+class actor_send_call : public detail::metadata_setters<actor_send_call> {
+public:
+  /// As for a Spot: ends when the message is accepted on its way (M-3).
+  task<void> submit(std::stop_token cancel = {}) { return call_.start_send(std::move(cancel)); }
+
+  explicit actor_send_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<actor_send_call>;
+  detail::message_call call_;
+};
+
+/// Request to an Actor.
+class actor_request_call : public detail::metadata_setters<actor_request_call>,
+                           public detail::request_terminals<actor_request_call> {
+public:
+  explicit actor_request_call(detail::message_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::metadata_setters<actor_request_call>;
+  friend class detail::request_terminals<actor_request_call>;
   detail::message_call call_;
 };
 

@@ -1,9 +1,11 @@
 // What an object may do inside its turns: identity, outbound calls, timers, workers, handlers, close.
 #pragma once
 
+#include "zlink/actor_context.hpp"
 #include "zlink/calls.hpp"
 #include "zlink/execution/counted.hpp"
 #include "zlink/objects/handler_table.hpp"
+#include "zlink/outbound_calls.hpp"
 #include "zlink/timer.hpp"
 #include "zlink/worker.hpp"
 
@@ -19,6 +21,7 @@
 
 namespace zlink {
 
+class actor;
 class host;
 
 namespace detail {
@@ -30,6 +33,9 @@ void start_ask(spot_object& object, const caf::actor& whom, caf::message questio
 /// Registers while `configure()` runs; throws `operation_failed(invalid_operation)` at any other time (M-157).
 void register_handler(spot_object& object, handler_entry entry);
 void register_subscription(spot_object& object, event_entry entry);
+void register_actor_handler(spot_object& object, actor_handler_entry entry);
+task<void> leave_spot(spot_object& spot, actor& who, std::stop_token cancel);
+task<void> destroy_in(spot_object& entry, actor& who, std::stop_token cancel);
 task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
                         handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel);
 
@@ -43,55 +49,6 @@ struct tick_handler {
 };
 
 } // namespace detail
-
-/// Messages from inside a Spot; calls made here belong to the Spot's turn (M-20). May be kept: once the Spot has ended,
-/// calls end in `unavailable` (M-24).
-class spot_outbound {
-public:
-  /// Throws `std::invalid_argument` for a malformed id (M-15).
-  template <packet T>
-  spot_send_call send_to_spot(std::string spot_id, T message) const {
-    return spot_send_call{spot_call(std::move(spot_id), detail::make_message_record(std::move(message), false))};
-  }
-  spot_send_call send_to_spot(std::string spot_id, const message& untyped) const {
-    return spot_send_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, false))};
-  }
-  template <packet T>
-  spot_request_call request_to_spot(std::string spot_id, T request) const {
-    return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(std::move(request), true))};
-  }
-  spot_request_call request_to_spot(std::string spot_id, const message& untyped) const {
-    return spot_request_call{spot_call(std::move(spot_id), detail::make_message_record(untyped, true))};
-  }
-
-  /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
-  template <packet T>
-  channel_send_call send_to_channel(std::string channel, T message) const {
-    return channel_send_call{channel_call(std::move(channel), detail::make_message_record(std::move(message), false))};
-  }
-  template <packet T>
-  channel_request_call request_to_channel(std::string channel, T request) const {
-    return channel_request_call{channel_call(std::move(channel), detail::make_message_record(std::move(request), true))};
-  }
-  /// To every Spot that has subscribed to that topic of the channel (M-113). The topic is any text but the empty one.
-  template <packet T>
-  publish_call publish(std::string channel, std::string topic, T event) const {
-    return publish_call{
-      topic_call(std::move(channel), std::move(topic), detail::make_message_record(std::move(event), false))};
-  }
-
-  explicit spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept;
-  spot_outbound(const spot_outbound&);
-  spot_outbound(spot_outbound&&) noexcept;
-  spot_outbound& operator=(spot_outbound) noexcept;
-  ~spot_outbound();
-
-private:
-  detail::message_call spot_call(std::string spot_id, detail::record* r) const;
-  detail::message_call channel_call(std::string channel, detail::record* r) const;
-  detail::message_call topic_call(std::string channel, std::string topic, detail::record* r) const;
-  detail::counted_ptr<detail::spot_object> object_;
-};
 
 /// Registry of an Instance Spot: packets only (C-31, M-51). Valid during `configure()`.
 class instance_spot_handler_registry {
@@ -130,6 +87,13 @@ public:
     static_assert(std::is_void_v<typename detail::packet_handler<Handler>::reply>, "an event is not answered");
     detail::register_subscription(*object_,
                                   {std::move(channel), std::move(topic), detail::packet_handler<Handler>::entry({})});
+    return *this;
+  }
+
+  /// Serves messages to Actors that belong to the Spot: `(my_actor&, const message_context&, const T&)` (M-32, M-69).
+  template <auto Handler>
+  const spot_handler_registry& add_actor_handler(std::string packet_name = {}) const {
+    detail::register_actor_handler(*object_, detail::actor_handler<Handler>::entry(std::move(packet_name)));
     return *this;
   }
 
@@ -223,6 +187,12 @@ public:
   spot_handler_registry handlers() const noexcept { return spot_handler_registry{*object_}; }
   spot_relocation_ready_call relocation_ready() const noexcept;
   task<bool> close(std::stop_token cancel = {}) const;
+  /// The Actor goes home to the Entry Spot of its node (J-130). Ends when that is committed, whatever the caller's turn
+  /// holds (J-131); fails with `invalid_operation` for an Actor that is no member, `unavailable` for one that changes its
+  /// Spot already (J-132).
+  task<void> leave_actor(actor& who, std::stop_token cancel = {}) const {
+    return detail::leave_spot(*object_, who, std::move(cancel));
+  }
 
 private:
   friend class detail::spot_object;
@@ -232,6 +202,12 @@ private:
 class entry_spot_context : public common_spot_context {
 public:
   spot_handler_registry handlers() const noexcept { return spot_handler_registry{*object_}; }
+  /// Ends an Actor that belongs here, when what it has accepted has run (C-127, J-134). One that has ended already is a
+  /// success (J-137). Fails with `invalid_operation` for an Actor of another Spot, `unavailable` for one that changes its
+  /// Spot.
+  task<void> destroy_actor(actor& who, std::stop_token cancel = {}) const {
+    return detail::destroy_in(*object_, who, std::move(cancel));
+  }
 
 private:
   friend class detail::spot_object;
@@ -275,13 +251,6 @@ worker_start make_io_worker(F body) {
                     });
   };
   return start;
-}
-
-template <class T>
-record* make_message_record(T value, bool request) {
-  auto* r = make_record(request ? record_kind::request : record_kind::send);
-  r->body.emplace<T>(std::move(value));
-  return r;
 }
 
 } // namespace detail

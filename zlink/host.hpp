@@ -59,7 +59,8 @@ struct host_status {
   host_state state = host_state::preparing;
   bool is_ready = false;        ///< in Serving only
   bool accepting_work = false;  ///< admission is open: state, and the ownership lease where objects need it
-  std::size_t spots = 0;        ///< objects here, Entry Spots included
+  std::size_t spots = 0;        ///< Spots here, Entry Spots included
+  std::size_t actors = 0;       ///< Actors here
   std::size_t operations = 0;   ///< calls under way from outside of turns
 };
 
@@ -154,6 +155,7 @@ public:
   task<shutdown_result> shutdown();
 
   spot_manager spots() const noexcept;
+  actor_manager actors() const noexcept;
   node_client nodes() const noexcept;
   channel_client channels() const noexcept;
   /// What the Location Store shows, for operators (S-110 to S-114).

@@ -27,25 +27,48 @@ struct spot_create_result {
   std::optional<message> reply;
 };
 
+/// As `spot_create_result`, for an Actor.
+struct actor_create_result {
+  actor_ref actor;
+  spot_create_state state = spot_create_state::existing;
+  std::optional<message> reply;
+};
+
 namespace detail {
 
-/// What both create calls collect.
+/// What a create call is to make.
+enum class created_object : std::uint8_t {
+  issued_spot,     ///< under an id of the layer
+  spot_if_missing,
+  actor,           ///< that must not be there yet
+  actor_if_missing,
+};
+
+/// What all create calls collect.
 class create_call {
 public:
-  create_call(host_runtime& host, std::optional<std::string> id, std::string type) noexcept
-    : host_(&host), id_(std::move(id)), type_(std::move(type)) {}
+  create_call(host_runtime& host, created_object what, std::string id, std::string type) noexcept
+    : host_(&host), what_(what), id_(std::move(id)), type_(std::move(type)) {}
   create_call(create_call&&) noexcept = default;
   create_call& operator=(create_call&&) noexcept = default;
 
   void set_mesh(std::string name);
   void set_request(message request);
   void set_timeout(time_span limit);
-  task<spot_create_result> start(turn_use use, std::stop_token cancel);
+  template <class Result>
+  task<Result> start(turn_use use, std::stop_token cancel) {
+    auto ended = new_counted<operation<Result>>();
+    begin(ended, use, std::move(cancel));
+    return task<Result>{std::move(ended)};
+  }
 
 private:
-  friend class user_spots;
+  friend class creations;
+  void begin(counted_ptr<operation_base> ended, turn_use use, std::stop_token cancel);
+
   host_runtime* host_;
-  std::optional<std::string> id_;
+  created_object what_;
+  std::string id_;
   std::string type_;
   std::optional<std::string> mesh_;
   std::optional<message> request_;
@@ -54,16 +77,16 @@ private:
   bool twice_ = false; ///< an option was set a second time: told at the terminal
 };
 
-template <class Call>
+template <class Call, class Result>
 class create_setters {
 public:
-  /// The mesh in which a new Spot is placed; an existing one stays where it is (C-45). Once.
+  /// The mesh in which a new object is placed; an existing one stays where it is (C-45). Once.
   Call& in_mesh(std::string name) & {
     self().call_.set_mesh(std::move(name));
     return self();
   }
   Call&& in_mesh(std::string name) && { return std::move(in_mesh(std::move(name))); }
-  /// What `on_create` is asked; at most 1 MiB encoded (C-68). Once.
+  /// What `on_create` or `on_create_actor` is asked; at most 1 MiB encoded (C-68). Once.
   template <packet T>
   Call& request(T value) & {
     self().call_.set_request(message{std::move(value)});
@@ -82,11 +105,11 @@ public:
   Call&& timeout(time_span limit) && { return std::move(timeout(limit)); }
 
   /// Ends with an outcome, also a rejection; fails with the kinds of chapter "creation" of the reference.
-  task<spot_create_result> submit(std::stop_token cancel = {}) {
-    return self().call_.start(turn_use::submit, std::move(cancel));
+  task<Result> submit(std::stop_token cancel = {}) {
+    return self().call_.template start<Result>(turn_use::submit, std::move(cancel));
   }
-  task<spot_create_result> yield(std::stop_token cancel = {}) {
-    return self().call_.start(turn_use::yield, std::move(cancel));
+  task<Result> yield(std::stop_token cancel = {}) {
+    return self().call_.template start<Result>(turn_use::yield, std::move(cancel));
   }
 
 private:
@@ -96,22 +119,32 @@ private:
 } // namespace detail
 
 /// A new User Spot under an id that the layer issues (C-61).
-class spot_create_call : public detail::create_setters<spot_create_call> {
+class spot_create_call : public detail::create_setters<spot_create_call, spot_create_result> {
 public:
   explicit spot_create_call(detail::create_call call) noexcept : call_(std::move(call)) {}
 
 private:
-  friend class detail::create_setters<spot_create_call>;
+  friend class detail::create_setters<spot_create_call, spot_create_result>;
   detail::create_call call_;
 };
 
 /// The User Spot of that id, created if it is missing.
-class spot_get_or_create_call : public detail::create_setters<spot_get_or_create_call> {
+class spot_get_or_create_call : public detail::create_setters<spot_get_or_create_call, spot_create_result> {
 public:
   explicit spot_get_or_create_call(detail::create_call call) noexcept : call_(std::move(call)) {}
 
 private:
-  friend class detail::create_setters<spot_get_or_create_call>;
+  friend class detail::create_setters<spot_get_or_create_call, spot_create_result>;
+  detail::create_call call_;
+};
+
+/// A new Actor (C-121, C-122).
+class actor_create_call : public detail::create_setters<actor_create_call, actor_create_result> {
+public:
+  explicit actor_create_call(detail::create_call call) noexcept : call_(std::move(call)) {}
+
+private:
+  friend class detail::create_setters<actor_create_call, actor_create_result>;
   detail::create_call call_;
 };
 
@@ -144,6 +177,37 @@ public:
 
 private:
   detail::message_call call(std::string spot_id, detail::record* r) const;
+  detail::host_runtime* host_;
+};
+
+/// Messages to Actors, and their life (C-121 to C-127). Throws `std::invalid_argument` for malformed ids and types.
+class actor_manager {
+public:
+  template <packet T>
+  actor_send_call send_to_actor(std::string actor_id, T message) const {
+    return actor_send_call{
+      detail::make_actor_call(*host_, actor_id, detail::make_message_record(std::move(message), false))};
+  }
+  template <packet T>
+  actor_request_call request_to_actor(std::string actor_id, T request) const {
+    return actor_request_call{
+      detail::make_actor_call(*host_, actor_id, detail::make_message_record(std::move(request), true))};
+  }
+
+  /// Fails with `already_exists` if there is an Actor of that id and type, or somebody creates it (C-122).
+  actor_create_call create(std::string actor_id, std::string actor_type) const;
+  /// The Actor of that id, created if it is missing.
+  actor_create_call get_or_create(std::string actor_id, std::string actor_type) const;
+  /// The ref of a Ready Actor, or nothing; never creates (C-125).
+  task<std::optional<actor_ref>> find(std::string actor_id, std::stop_token cancel = {}) const;
+  /// The User Spot that it belongs to; nothing if it is in an Entry Spot, or is not there (C-125).
+  task<std::optional<spot_ref>> find_spot(std::string actor_id, std::stop_token cancel = {}) const;
+  /// Ends exactly this incarnation, which must be in its Entry Spot (J-133, J-136). False: it is gone.
+  task<bool> destroy(actor_ref who, std::stop_token cancel = {}) const;
+
+  explicit actor_manager(detail::host_runtime& host) noexcept : host_(&host) {}
+
+private:
   detail::host_runtime* host_;
 };
 

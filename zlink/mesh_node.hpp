@@ -37,6 +37,9 @@ private:
 };
 
 void set_policy(factory_settings& settings, relocation_policy policy);
+/// Throws `configuration_error` for null: the registration callback has returned.
+actor_factory& in_use(actor_factory* target);
+void set_policy(actor_factory& factory, relocation_policy policy);
 void add_node_handler(node_runtime& node, function_handler handler);
 void add_filter(node_runtime& node, filter_maker make);
 void add_channel_handler(node_runtime& node, const std::string& channel, function_handler handler);
@@ -47,7 +50,19 @@ concept instance_spot_class = std::derived_from<TSpot, instance_spot>;
 template <class TSpot>
 concept user_spot_class = std::derived_from<TSpot, user_spot_application>;
 template <class TSpot>
-concept entry_spot_class = std::derived_from<TSpot, entry_spot<void>>;
+concept entry_spot_class = std::derived_from<TSpot, entry_spot_base>;
+template <class TActor>
+concept actor_class = std::derived_from<TActor, actor>;
+
+/// What the class of a Spot says about its Actors.
+template <class TSpot>
+void note_actors(spot_factory& factory) {
+  if constexpr (std::derived_from<TSpot, actor_callbacks>) {
+    static_assert(actor_class<typename TSpot::actor_type>, "members of a Spot derive from zlink::actor");
+    factory.actor_class = typeid(typename TSpot::actor_type);
+    factory.about_actors = [](spot_application& instance) -> actor_callbacks* { return static_cast<TSpot*>(&instance); };
+  }
+}
 
 template <class TSpot, class TContext>
 struct construct_by {
@@ -126,6 +141,55 @@ private:
   TContext (detail::spot_object::*context_)();
 };
 
+/// Settings of one Actor factory; lives as long as its registration callback.
+template <class TActor>
+class actor_factory_builder {
+public:
+  /// Instead of `TActor{context}`: `make(context)` returns `std::unique_ptr<TActor>` or one convertible to it. Called from
+  /// many threads at once.
+  template <class F>
+    requires std::is_invocable_v<F&, actor_context>
+  actor_factory_builder& construct_with(F make) {
+    use().make = [make = std::move(make)](detail::actor_object& object) mutable -> std::unique_ptr<actor> {
+      return make(actor_context{detail::counted_ptr<detail::actor_object>::share(&object)});
+    };
+    return *this;
+  }
+  /// Exactly one of the three policies is required (C-24).
+  actor_factory_builder& disable_relocation() {
+    set_policy(detail::relocation_policy::disable);
+    return *this;
+  }
+  actor_factory_builder& recreate_on_relocation() {
+    set_policy(detail::relocation_policy::recreate);
+    return *this;
+  }
+  /// The adapter is made for this very class (C-28).
+  template <class TAdapter>
+    requires std::derived_from<TAdapter, actor_adapter<TActor>>
+  actor_factory_builder& preserve_state_with(TAdapter adapter) {
+    set_policy(detail::relocation_policy::preserve_state);
+    use().adapter = std::make_shared<TAdapter>(std::move(adapter));
+    return *this;
+  }
+
+  actor_factory_builder(const actor_factory_builder&) = delete;
+  actor_factory_builder& operator=(const actor_factory_builder&) = delete;
+
+  // -- for the layer ---------------------------------------------------------------------------------------------------
+  explicit actor_factory_builder(detail::actor_factory& target) : target_(&target) {
+    if constexpr (std::is_constructible_v<TActor, actor_context>)
+      construct_with([](actor_context made) { return std::make_unique<TActor>(std::move(made)); });
+  }
+  void end() noexcept { target_ = nullptr; }
+
+private:
+  detail::actor_factory& use() const { return detail::in_use(target_); }
+  void set_policy(detail::relocation_policy policy) { detail::set_policy(use(), policy); }
+
+  detail::actor_factory* target_;
+};
+
 /// Registrations of a node with object role Server (C-145). Copies stand for the same node.
 class object_server_builder {
 public:
@@ -142,6 +206,7 @@ public:
     auto factory = std::make_unique<detail::spot_factory>();
     factory->kind = spot_kind::entry;
     factory->instance_type = typeid(TEntrySpot);
+    detail::note_actors<TEntrySpot>(*factory);
     factory->policy = detail::relocation_policy::disable;
     factory->make = detail::construct_by<TEntrySpot, entry_spot_context>::with(std::move(make),
                                                                                &detail::spot_object::make_entry_context);
@@ -162,6 +227,21 @@ public:
                                                      std::move(configure), &detail::spot_object::make_instance_context);
   }
 
+  /// Actors of this stable type (1..255 bytes of UTF-8). The node's Entry Spot must be declared with that class, else the
+  /// node takes none of them (C-136).
+  template <detail::actor_class TActor, class F>
+  object_server_builder& add_actor_factory(std::string actor_type, F configure) {
+    auto factory = std::make_unique<detail::actor_factory>();
+    factory->type = std::move(actor_type);
+    factory->instance_type = typeid(TActor);
+    auto settings = std::make_shared<actor_factory_builder<TActor>>(*factory);
+    factory->builder = settings; // one that is kept and used too late says so
+    configure(*settings);
+    settings->end();
+    add(std::move(factory));
+    return *this;
+  }
+
   explicit object_server_builder(detail::node_runtime& node) noexcept : node_(&node) {}
 
 private:
@@ -172,6 +252,7 @@ private:
     factory->kind = kind;
     factory->type = std::move(type);
     factory->instance_type = typeid(TSpot);
+    detail::note_actors<TSpot>(*factory);
     auto settings = std::make_shared<spot_factory_builder<TSpot, TContext>>(*factory, context);
     factory->builder = settings; // one that is kept and used too late says so
     configure(*settings);
@@ -180,6 +261,7 @@ private:
     return *this;
   }
   void add(std::unique_ptr<detail::spot_factory> factory);
+  void add(std::unique_ptr<detail::actor_factory> factory);
 
   detail::node_runtime* node_;
 };
@@ -242,6 +324,8 @@ public:
   std::string endpoint() const;
   /// 0..10000; 0 takes the node out of new placements only. May be changed at run time (C-38, C-39, O-133).
   mesh_node& placement_weight(std::uint32_t weight);
+  /// Actors on this node; 0: no limit (C-35).
+  mesh_node& actor_limit(std::uint32_t actors);
   /// User and Instance Spots together on this node; 0: no limit (C-35).
   mesh_node& spot_limit(std::uint32_t spots);
   /// Factory and initialise sequences at once; at least 1 (C-42).

@@ -1,4 +1,4 @@
-// How the state of a Spot travels in a live move.
+// How the state of a Spot or Actor travels in a live move.
 #pragma once
 
 #include "zlink/packet_type.hpp"
@@ -19,6 +19,17 @@ public:
   virtual task<bytes> capture(TSpot& from, std::stop_token cancel) const = 0;
   /// Into a fresh instance whose `on_initialize` has ended; has the last word.
   virtual task<void> restore(TSpot& into, byte_view state, std::stop_token cancel) const = 0;
+};
+
+/// As `spot_adapter`, for one Actor class.
+template <class TActor>
+class actor_adapter {
+public:
+  using actor_type = TActor;
+  virtual ~actor_adapter() = default;
+  virtual task<bytes> capture(TActor& from, std::stop_token cancel) const = 0;
+  /// Into a fresh instance.
+  virtual task<void> restore(TActor& into, byte_view state, std::stop_token cancel) const = 0;
 };
 
 } // namespace zlink

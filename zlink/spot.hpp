@@ -1,8 +1,10 @@
 // What an application derives its Spots from (C-133 to C-136).
 #pragma once
 
+#include "zlink/actor.hpp"
 #include "zlink/context.hpp"
 #include "zlink/identity.hpp"
+#include "zlink/membership/spot_members.hpp"
 #include "zlink/message.hpp"
 #include "zlink/task.hpp"
 
@@ -85,34 +87,155 @@ private:
   instance_spot_context context_;
 };
 
+namespace detail {
+
+/// What the layer tells a Spot about its Actors, whatever their class (J-182).
+class actor_callbacks {
+public:
+  virtual task<actor_join_response> ask_join(std::string actor_id, const message& request) = 0;
+  virtual task<actor_create_response> ask_create(actor& who, const message& request) = 0;
+  virtual task<void> tell_joined(actor& who) = 0;
+  virtual task<void> tell_left(actor& who) = 0;
+  virtual task<void> tell_disconnected(actor& who) = 0;
+
+protected:
+  ~actor_callbacks() = default;
+};
+
+/// What User Spots have in common, and Entry Spots.
+template <class Base, class Context>
+class spot_with_context : public Base {
+public:
+  explicit spot_with_context(Context context) noexcept : context_(std::move(context)) {}
+  const Context& context() const noexcept { return context_; }
+  spot_object& bound_object() const noexcept final { return context_.object(); }
+
+private:
+  Context context_;
+};
+using user_spot_base = spot_with_context<user_spot_application, spot_context>;
+using entry_spot_base = spot_with_context<spot_application, entry_spot_context>;
+
+/// Throws `operation_failed(invalid_operation)` outside of the turns of a SpotWide Spot's gate (C-147).
+const spot_members::list& readable_members(spot_object& spot);
+
+} // namespace detail
+
+/// The Actors of a Spot, as its class knows them. Good within the turn.
+template <class TActor>
+class member_view {
+public:
+  class iterator {
+  public:
+    using value_type = TActor*;
+    using difference_type = std::ptrdiff_t;
+    iterator() = default;
+    explicit iterator(detail::spot_members::list::const_iterator at) noexcept : at_(at) {}
+    TActor* operator*() const noexcept { return static_cast<TActor*>(detail::application_of(**at_)); }
+    iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    iterator operator++(int) noexcept { return iterator{at_++}; }
+    friend bool operator==(const iterator&, const iterator&) = default;
+
+  private:
+    detail::spot_members::list::const_iterator at_;
+  };
+
+  explicit member_view(const detail::spot_members::list& all) noexcept : all_(&all) {}
+  std::size_t size() const noexcept { return all_->size(); }
+  bool empty() const noexcept { return all_->empty(); }
+  iterator begin() const noexcept { return iterator{all_->begin()}; }
+  iterator end() const noexcept { return iterator{all_->end()}; }
+
+private:
+  const detail::spot_members::list* all_;
+};
+
+/// A User Spot whose members are Actors of one class.
 template <class TActor = void>
-class spot;
+class spot : public detail::user_spot_base, public detail::actor_callbacks {
+public:
+  using actor_type = TActor;
+  explicit spot(spot_context context) noexcept : user_spot_base(std::move(context)) {}
+
+  /// Whether an Actor that asks may come in, and an optional reply. Not told about one that comes otherwise (J-76, J-80).
+  virtual task<actor_join_response> on_actor_join(std::string actor_id, const message& request) {
+    static_cast<void>(actor_id);
+    static_cast<void>(request);
+    return detail::make_ready_task(result<actor_join_response>{accept()});
+  }
+  /// It is a member now; called again when it throws (J-85).
+  virtual task<void> on_joined_actor(TActor& who) = 0;
+  /// It is none any more, which does not mean that it has ended (J-45).
+  virtual task<void> on_leave_actor(TActor& who) = 0;
+  /// Its client is gone (J-140).
+  virtual task<void> on_disconnect_actor(TActor& who) {
+    static_cast<void>(who);
+    return task<void>::done();
+  }
+
+protected:
+  /// Inside a turn of a SpotWide Spot or of one of its members; elsewhere `operation_failed(invalid_operation)` (C-147).
+  member_view<TActor> members() const { return member_view<TActor>{detail::readable_members(bound_object())}; }
+
+private:
+  task<actor_join_response> ask_join(std::string actor_id, const message& request) final {
+    return on_actor_join(std::move(actor_id), request);
+  }
+  task<actor_create_response> ask_create(actor&, const message&) final {
+    return detail::make_ready_task(result<actor_create_response>{reject()}); // never asked
+  }
+  task<void> tell_joined(actor& who) final { return on_joined_actor(static_cast<TActor&>(who)); }
+  task<void> tell_left(actor& who) final { return on_leave_actor(static_cast<TActor&>(who)); }
+  task<void> tell_disconnected(actor& who) final { return on_disconnect_actor(static_cast<TActor&>(who)); }
+};
 
 /// A User Spot that hosts no Actors.
 template <>
-class spot<void> : public detail::user_spot_application {
+class spot<void> : public detail::user_spot_base {
 public:
-  explicit spot(spot_context context) noexcept : context_(std::move(context)) {}
-  const spot_context& context() const noexcept { return context_; }
-  detail::spot_object& bound_object() const noexcept final { return context_.object(); }
-
-private:
-  spot_context context_;
+  explicit spot(spot_context context) noexcept : user_spot_base(std::move(context)) {}
 };
 
+/// The Spot in which Actors of one class come into being on a node, and to which they return.
 template <class TActor = void>
-class entry_spot;
+class entry_spot : public detail::entry_spot_base, public detail::actor_callbacks {
+public:
+  using actor_type = TActor;
+  explicit entry_spot(entry_spot_context context) noexcept : entry_spot_base(std::move(context)) {}
+
+  /// Whether the Actor may come into being, and an optional reply (C-123).
+  virtual task<actor_create_response> on_create_actor(TActor& who, const message& request) {
+    static_cast<void>(who);
+    static_cast<void>(request);
+    return detail::make_ready_task(result<actor_create_response>{accept()});
+  }
+  virtual task<void> on_joined_actor(TActor& who) = 0;
+  virtual task<void> on_leave_actor(TActor& who) = 0;
+  virtual task<void> on_disconnect_actor(TActor& who) {
+    static_cast<void>(who);
+    return task<void>::done();
+  }
+
+private:
+  task<actor_join_response> ask_join(std::string, const message&) final {
+    return detail::make_ready_task(result<actor_join_response>{accept()}); // an Entry Spot is no gate
+  }
+  task<actor_create_response> ask_create(actor& who, const message& request) final {
+    return on_create_actor(static_cast<TActor&>(who), request);
+  }
+  task<void> tell_joined(actor& who) final { return on_joined_actor(static_cast<TActor&>(who)); }
+  task<void> tell_left(actor& who) final { return on_leave_actor(static_cast<TActor&>(who)); }
+  task<void> tell_disconnected(actor& who) final { return on_disconnect_actor(static_cast<TActor&>(who)); }
+};
 
 /// An Entry Spot that hosts no Actors.
 template <>
-class entry_spot<void> : public detail::spot_application {
+class entry_spot<void> : public detail::entry_spot_base {
 public:
-  explicit entry_spot(entry_spot_context context) noexcept : context_(std::move(context)) {}
-  const entry_spot_context& context() const noexcept { return context_; }
-  detail::spot_object& bound_object() const noexcept final { return context_.object(); }
-
-private:
-  entry_spot_context context_;
+  explicit entry_spot(entry_spot_context context) noexcept : entry_spot_base(std::move(context)) {}
 };
 
 } // namespace zlink

@@ -1,6 +1,7 @@
 // Everything an application needs.
 #pragma once
 
+#include "zlink/actor.hpp"
 #include "zlink/calls.hpp"
 #include "zlink/clock.hpp"
 #include "zlink/codec.hpp"

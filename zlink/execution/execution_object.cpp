@@ -12,7 +12,8 @@ inbox_node* idle() noexcept { return reinterpret_cast<inbox_node*>(1); }
 
 execution_object::execution_object(execution_domain& domain, counted_ptr<gate> home, std::uint64_t application_flags,
                                    execution_object* whole)
-  : inbox_node(node_kind::object), domain_(domain), home_(std::move(home)), whole_(whole == nullptr ? this : whole),
+  : inbox_node(node_kind::object), domain_(domain), owned_home_(std::move(home)), home_(owned_home_.get()),
+    whole_(whole == nullptr ? this : whole),
     inbox_(idle()), application_word_(application_flags),
     open_((application_flags & admission_word::staging_bit) == 0) {}
 
@@ -28,7 +29,7 @@ void execution_object::push(record* r) noexcept {
     r->next = seen == idle() ? nullptr : seen;
   while (!inbox_.compare_exchange_weak(seen, r, std::memory_order_acq_rel, std::memory_order_relaxed));
   if (seen == idle())
-    home_->push_ready(*this, at_once);
+    home().push_ready(*this, at_once);
 }
 
 admission execution_object::submit(record* r, bool may_stage, bool behind_waiters) noexcept {
@@ -70,7 +71,7 @@ void execution_object::submit_step(std::unique_ptr<lifecycle_step> step) noexcep
 /// The look that the whole takes when it is made ready is the one that counts: by then the subtraction is visible.
 void execution_object::part_quiet(std::uint32_t records) noexcept {
   if (busy_parts_.fetch_sub(records, std::memory_order_acq_rel) == records)
-    home_->post([held = counted_ptr<execution_object>::share(this)] { held->home_->make_ready(*held); });
+    home().post([held = counted_ptr<execution_object>::share(this)] { held->home().make_ready(*held); });
 }
 
 void execution_object::drain() noexcept {
@@ -92,7 +93,7 @@ void execution_object::drain() noexcept {
     in_order = r->next;
     if (r->kind == record_kind::lifecycle)
       lifecycle_.push_back(r);
-    else if (r->kind == record_kind::resume && !open_)
+    else if (r->kind == record_kind::resume && !open())
       lifecycle_.push_continuation(r); // of a lifecycle callback, which messages that wait for the opening do not hold up
     else
       application_.push_back(r);
@@ -100,9 +101,16 @@ void execution_object::drain() noexcept {
 }
 
 void execution_object::set_open(bool open) noexcept {
-  open_ = open;
+  open_.store(open, std::memory_order_release);
   if (open)
-    home_->make_ready(*this);
+    home().make_ready(*this);
+}
+
+void execution_object::move_home(counted_ptr<gate> next) noexcept {
+  assert(active_runs == nullptr || active_runs->next_active == nullptr); // at most the step that moves it
+  assert(outstanding == 0);
+  home_.store(next.get(), std::memory_order_relaxed);
+  owned_home_ = std::move(next); // the old gate lives at least as long as the turn under way
 }
 
 bool execution_object::quiet() const noexcept {

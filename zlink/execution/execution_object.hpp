@@ -49,11 +49,14 @@ public:
   admission_word& application_word() noexcept { return application_word_; }
   const admission_word& application_word() const noexcept { return application_word_; }
   execution_domain& domain() const noexcept { return domain_; }
-  gate& home() const noexcept { return *home_; }
+  /// Its gate. Of an Actor it changes with its membership; only turns and who makes it ready may rely on it.
+  gate& home() const noexcept { return *home_.load(std::memory_order_relaxed); }
   virtual std::string_view mesh_name() const noexcept = 0;
   /// For reports: what it is, which Spot, and what `r` brings it.
   virtual std::string_view surface() const noexcept { return "node"; }
   virtual std::string_view spot_id() const noexcept { return {}; }
+  /// It is found under this address.
+  virtual bool is_at(std::string_view) const noexcept { return false; }
   /// How long a one-way message waits for room here.
   virtual steady_duration send_patience() const noexcept { return defaults::send_timeout; }
   virtual std::string subject_of(record& r) const { return packet_name_of(r.body); }
@@ -80,6 +83,8 @@ public:
   /// A yielded run keeps the head of this object's application lane: nothing behind it starts before the run has ended,
   /// while other objects of the gate run. So it is with Actors; a Spot's other messages run meanwhile.
   virtual bool claims_while_yielded() const noexcept { return false; }
+  /// Its handlers may register Joins (J-58).
+  virtual bool may_join() const noexcept { return false; }
   /// Ticks and messages need the host's ownership deadline (S-40).
   virtual bool needs_lease() const noexcept { return true; }
   /// Nothing runs, waits or is owed any more; called when that becomes true while `watch_quiet` is set.
@@ -92,8 +97,12 @@ public:
   virtual void on_refused(record&) noexcept {}
 
   /// Application records start only while open; an object under construction is not (C-96).
-  bool open() const noexcept { return open_; }
+  bool open() const noexcept { return open_.load(std::memory_order_relaxed); }
   void set_open(bool open) noexcept;
+  /// From any thread: what has not started waits behind a barrier, until a turn sets it open again (J-65).
+  void shut() noexcept { open_.store(false, std::memory_order_release); }
+  /// In the last instant of a turn, with nothing else of the object under way: from the next one on `next` is its gate.
+  void move_home(counted_ptr<gate> next) noexcept;
   void watch_quiet(bool on) noexcept { watch_quiet_ = on; }
   /// No application record waits or runs, no run is suspended, no operation of its turns is under way (C-107, X-173); in
   /// its parts neither.
@@ -121,7 +130,9 @@ private:
   void drain() noexcept;
 
   execution_domain& domain_;
-  counted_ptr<gate> home_;
+  counted_ptr<gate> owned_home_; ///< touched in turns
+  /// Who finds the inbox parked reads it, and nobody can move the object then: a turn is needed for that.
+  std::atomic<gate*> home_;
   execution_object* whole_; ///< outlives its parts
   mutable std::atomic<std::uint32_t> references_{1};
   std::atomic<std::uint32_t> busy_parts_{0};
@@ -132,7 +143,7 @@ private:
   // The gate's. What changes with every record comes last, a cache line away from what senders write.
   execution_object* next_ready_ = nullptr;
   record_fifo lifecycle_;
-  bool open_;
+  std::atomic<bool> open_;
   bool watch_quiet_ = false;
   bool worked_ = false; ///< since the last `on_rest`
   bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end

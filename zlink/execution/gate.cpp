@@ -231,6 +231,7 @@ void gate::settle(handler_run& run) noexcept {
 void gate::finish_run(handler_run& run) noexcept {
   auto& object = run.object();
   run.leave_object();
+  run.end_scope();
   if (auto step = run.take_step()) {
     object.lifecycle_busy_ = false;
     turn_scope scope{*this, object, nullptr};
@@ -247,7 +248,7 @@ void gate::finish_run(handler_run& run) noexcept {
 bool gate::run_ready(std::size_t& budget) noexcept {
   auto& object = *ready_first_;
   object.drain();
-  const bool application = object.claim_ != nullptr ? object.claim_due_ : object.open_ && !object.application_.empty();
+  const bool application = object.claim_ != nullptr ? object.claim_due_ : object.open() && !object.application_.empty();
   const bool lifecycle = !object.lifecycle_.empty()
                          && (!object.lifecycle_busy_ || object.lifecycle_.front()->kind == record_kind::resume);
   switch (object.chooser_.pick(application, lifecycle)) {
@@ -262,6 +263,10 @@ bool gate::run_ready(std::size_t& budget) noexcept {
   }
   --budget;
   now_ = domain_.time->now();
+  if (&object.home() != this) {
+    let_go(object);
+    return true;
+  }
   if (worker.handed != nullptr && now_ - worker.handed_at > longest_hand_off)
     schedule(*domain_.system, std::exchange(worker.handed, nullptr), worker.unit);
   if (now_ < turn_budget_end_)
@@ -290,6 +295,17 @@ void gate::leave_ready(execution_object& object) noexcept {
   if (object.watch_quiet_ && object.quiet())
     object.on_quiet();
   object.unref();
+}
+
+/// It has another gate from now on; the reference of the ready set goes with it.
+void gate::let_go(execution_object& object) noexcept {
+  assert(ready_first_ == &object);
+  return_reservations();
+  ready_first_ = object.next_ready_;
+  if (ready_first_ == nullptr)
+    ready_last_ = nullptr;
+  object.next_ready_ = nullptr;
+  object.home().push(object, true);
 }
 
 void gate::make_ready(execution_object& object) noexcept {
@@ -335,11 +351,16 @@ void gate::run_message(execution_object& object, record* r) noexcept {
   dispatched outcome;
   {
     turn_scope scope{*this, object, nullptr};
+    scope.get().serves = true;
+    bool well = true;
     try {
       outcome = object.dispatch(r);
     } catch (...) {
+      well = false;
       fail_record(object, *r, std::current_exception());
     }
+    if (auto ending = std::move(scope.get().scope); ending && outcome.run == nullptr)
+      ending->end(r, well);
   }
   if (outcome.run != nullptr)
     settle(*outcome.run);

@@ -92,6 +92,7 @@ private:
   void return_reservation(execution_object& object, std::uint32_t bytes) noexcept;
   void return_reservations() noexcept;
   void leave_ready(execution_object& object) noexcept;
+  void let_go(execution_object& object) noexcept;
   void watch_deadline(steady_time due) noexcept;
 
   execution_domain& domain_;

@@ -31,11 +31,39 @@ void note_readiness_signaled() noexcept {
     active_turn->run->readiness_signaled = true;
 }
 
+void handler_scope::end(record* served, bool well) noexcept {
+  open_ = false;
+  for (auto& what : std::exchange(hooks_, {}))
+    what(served, well);
+}
+
+counted_ptr<handler_scope> current_scope() {
+  auto* t = active_turn;
+  if (t == nullptr)
+    return {};
+  if (t->run == nullptr) {
+    if (t->serves && !t->scope)
+      t->scope = new_counted<handler_scope>();
+    return t->scope;
+  }
+  auto& run = *t->run;
+  if (run.is_step() || run.detached())
+    return {};
+  if (!run.scope)
+    run.scope = new_counted<handler_scope>();
+  return run.scope;
+}
+
+const handler_scope* known_scope() noexcept {
+  const auto* t = active_turn;
+  return t == nullptr ? nullptr : t->run != nullptr ? t->run->scope.get() : t->scope.get();
+}
+
 runtime_context_guard::runtime_context_guard() noexcept : before_(std::exchange(runtime_context, true)) {}
 runtime_context_guard::~runtime_context_guard() { runtime_context = before_; }
 
 turn_scope::turn_scope(gate& home, execution_object& object, handler_run* run) noexcept
-  : turn_{&home, &object, run, active_turn, run != nullptr && run->readiness_signaled} {
+  : turn_{&home, &object, run, active_turn, run != nullptr && run->readiness_signaled, false, {}} {
   active_turn = &turn_;
 }
 
@@ -55,6 +83,11 @@ handler_run::~handler_run() {
   if (root_)
     root_.destroy();
   home_->unref();
+}
+
+void handler_run::end_scope() noexcept {
+  if (auto ending = std::exchange(scope, {}))
+    ending->end(record_, failure_ == nullptr);
 }
 
 void handler_run::leave_object() noexcept {

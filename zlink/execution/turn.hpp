@@ -7,18 +7,45 @@
 #include "zlink/execution/record.hpp"
 #include "zlink/message_context.hpp"
 #include "zlink/task.hpp"
+#include "zlink/unique_function.hpp"
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace zlink::detail {
 
 class execution_object;
 class gate;
+
+/// From the start of a handler to its end, with everything it awaits: what is registered meanwhile happens when it has ended
+/// (J-60, J-62). Touched in the handler's turns only.
+class handler_scope final : public counted {
+public:
+  /// `well`: it ended normally; else nothing of what was registered shall happen (J-63). `served`: the record, whose body is
+  /// the reply, before that leaves (J-64).
+  using hook = unique_function<void(record* served, bool well)>;
+  bool open() const noexcept { return open_; }
+  void at_end(hook what) { hooks_.push_back(std::move(what)); }
+  /// Until its end the handler must not wait for that object, whose messages wait for the handler (J-66).
+  void bar(std::string address) { barred_.push_back(std::move(address)); }
+  bool bars(std::string_view address) const noexcept { return std::ranges::find(barred_, address) != barred_.end(); }
+  std::size_t joins = 0;        ///< registered in it (J-56)
+  std::size_t joined_bytes = 0; ///< of their requests
+  void end(record* served, bool well) noexcept;
+
+private:
+  bool open_ = true;
+  std::vector<hook> hooks_;
+  std::vector<std::string> barred_;
+};
 
 /// What runs on this thread now. Set anew at every turn and every resumption; never kept across a suspension.
 struct turn {
@@ -27,6 +54,8 @@ struct turn {
   handler_run* run = nullptr; ///< null for a handler that is no coroutine
   turn* outer = nullptr;
   bool readiness_signaled = false; ///< `relocation_ready().defer()` was called: nothing else may start (X-62)
+  bool serves = false;             ///< a handler without coroutine runs for a record
+  counted_ptr<handler_scope> scope; ///< of that handler, once asked for
 };
 
 /// The turn on this thread, or null.
@@ -35,6 +64,12 @@ turn* current_turn() noexcept;
 bool readiness_signaled() noexcept;
 /// From here to its end the turn on this thread starts nothing else.
 void note_readiness_signaled() noexcept;
+
+/// Of the handler that runs on this thread; null where none does: in a lifecycle step, in what a handler left behind, outside
+/// of turns (J-59).
+counted_ptr<handler_scope> current_scope();
+/// The same as far as it was asked for.
+const handler_scope* known_scope() noexcept;
 
 /// Makes a turn current while alive.
 class turn_scope {
@@ -102,7 +137,9 @@ public:
   void never_began() noexcept;
   std::exception_ptr failure() const noexcept { return failure_; }
   void leave_object() noexcept;
+  void end_scope() noexcept;
 
+  counted_ptr<handler_scope> scope; ///< once asked for
   state now = state::running;
   bool readiness_signaled = false;   ///< in the turn under way, which a `submit` does not end
   handler_run* next = nullptr;       ///< in the gate's list of runs to resume

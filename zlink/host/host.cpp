@@ -181,6 +181,7 @@ int host::run() {
 
 task<shutdown_result> host::shutdown() { return runtime_->shutdown(); }
 spot_manager host::spots() const noexcept { return spot_manager{*runtime_}; }
+actor_manager host::actors() const noexcept { return actor_manager{*runtime_}; }
 node_client host::nodes() const noexcept { return node_client{*runtime_}; }
 channel_client host::channels() const noexcept { return channel_client{*runtime_}; }
 operator_queries host::queries() const noexcept { return operator_queries{*runtime_}; }
@@ -202,24 +203,19 @@ caf::actor host::spot_actor(std::string spot_id, spot_actor_options options) {
 // -- managers -----------------------------------------------------------------------------------------------------------
 
 detail::message_call spot_manager::call(std::string spot_id, detail::record* r) const {
-  try {
-    detail::require_valid_id("spot id", spot_id);
-  } catch (...) {
-    detail::free_record(r);
-    throw;
-  }
-  return {*host_, std::move(spot_id), r};
+  return detail::make_spot_call(*host_, std::move(spot_id), r);
 }
 
 spot_create_call spot_manager::create(std::string spot_type) const {
   detail::require_valid_id("spot type", spot_type);
-  return spot_create_call{detail::create_call{*host_, std::nullopt, std::move(spot_type)}};
+  return spot_create_call{detail::create_call{*host_, detail::created_object::issued_spot, {}, std::move(spot_type)}};
 }
 
 spot_get_or_create_call spot_manager::get_or_create(std::string spot_id, std::string spot_type) const {
   detail::require_valid_id("spot id", spot_id);
   detail::require_valid_id("spot type", spot_type);
-  return spot_get_or_create_call{detail::create_call{*host_, std::move(spot_id), std::move(spot_type)}};
+  return spot_get_or_create_call{
+    detail::create_call{*host_, detail::created_object::spot_if_missing, std::move(spot_id), std::move(spot_type)}};
 }
 
 task<std::optional<spot_ref>> spot_manager::find(std::string spot_id, std::stop_token cancel) const {
@@ -230,6 +226,35 @@ task<std::optional<spot_ref>> spot_manager::find(std::string spot_id, std::stop_
 task<bool> spot_manager::close(spot_ref spot, std::stop_token cancel) const {
   detail::require_valid_id("spot id", spot.spot_id);
   return host_->spots.close(std::move(spot), std::move(cancel));
+}
+
+actor_create_call actor_manager::create(std::string actor_id, std::string actor_type) const {
+  detail::require_valid_id("actor id", actor_id);
+  detail::require_valid_id("actor type", actor_type);
+  return actor_create_call{
+    detail::create_call{*host_, detail::created_object::actor, std::move(actor_id), std::move(actor_type)}};
+}
+
+actor_create_call actor_manager::get_or_create(std::string actor_id, std::string actor_type) const {
+  detail::require_valid_id("actor id", actor_id);
+  detail::require_valid_id("actor type", actor_type);
+  return actor_create_call{
+    detail::create_call{*host_, detail::created_object::actor_if_missing, std::move(actor_id), std::move(actor_type)}};
+}
+
+task<std::optional<actor_ref>> actor_manager::find(std::string actor_id, std::stop_token cancel) const {
+  detail::require_valid_id("actor id", actor_id);
+  return host_->actors.find(std::move(actor_id), std::move(cancel));
+}
+
+task<std::optional<spot_ref>> actor_manager::find_spot(std::string actor_id, std::stop_token cancel) const {
+  detail::require_valid_id("actor id", actor_id);
+  return host_->actors.find_spot(std::move(actor_id), std::move(cancel));
+}
+
+task<bool> actor_manager::destroy(actor_ref who, std::stop_token cancel) const {
+  detail::require_valid_id("actor id", who.actor_id);
+  return host_->actors.destroy(std::move(who), std::move(cancel));
 }
 
 detail::message_call node_client::call(std::string mesh_name, std::string node_rid, detail::record* r) const {
@@ -258,11 +283,11 @@ void create_call::set_timeout(time_span limit) {
   twice_ = twice_ || timeout_;
   timeout_ = checked;
 }
-task<spot_create_result> create_call::start(turn_use use, std::stop_token cancel) {
+void create_call::begin(counted_ptr<operation_base> ended, turn_use use, std::stop_token cancel) {
   auto& host = *host_;
   auto taken = std::move(*this);
   started_ = true;
-  return host.spots.create(std::move(taken), use, std::move(cancel));
+  host.spots.create(std::move(taken), std::move(ended), use, std::move(cancel));
 }
 
 } // namespace detail

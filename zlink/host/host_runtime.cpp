@@ -29,7 +29,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), queries(*this), recovery(*this) {
+    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), recovery(*this) {
   values->system = &system;
   domain.system = &system;
   domain.time = time;
@@ -225,16 +225,19 @@ listener_status host_runtime::listener(listener_kind kind, const std::string& na
   return found;
 }
 
-void host_runtime::trace(const spot_object& object, std::string_view event, std::string_view reason) noexcept {
+void host_runtime::trace(const hosted_object& object, std::string_view event, std::string_view reason) noexcept {
   if (!options.on_trace)
     return;
   trace_record told;
   told.event = event;
-  told.kind = object.factory().kind;
+  if (object.is_actor())
+    told.category = trace_category::actor_relocation;
+  else
+    told.kind = static_cast<const spot_object&>(object).factory().kind;
   told.mesh_name = object.home_node().mesh_name;
   told.node_rid = object.home_node().node_rid;
-  told.spot_id = object.id();
-  told.spot_type = object.factory().type;
+  (object.is_actor() ? told.actor_id : told.spot_id) = id_in(object.address());
+  (object.is_actor() ? told.actor_type : told.spot_type) = object.type();
   told.object_generation = object.generation().value;
   told.reason = reason;
   run_application_callback([&] { options.on_trace(told); });
@@ -249,7 +252,8 @@ host_status host_runtime::status() const {
   s.state = state.load();
   s.is_ready = s.state == host_state::serving;
   s.accepting_work = s.state == host_state::serving && (!has_objects_ || domain.admits(time->now()));
-  s.spots = objects.size();
+  s.spots = objects.spots();
+  s.actors = objects.actors();
   s.operations = outside.size();
   return s;
 }

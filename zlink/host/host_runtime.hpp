@@ -19,7 +19,8 @@
 #include "zlink/objects/object_queries.hpp"
 #include "zlink/objects/object_table.hpp"
 #include "zlink/objects/row_recovery.hpp"
-#include "zlink/objects/user_spots.hpp"
+#include "zlink/membership/memberships.hpp"
+#include "zlink/objects/creations.hpp"
 #include "zlink/placement/ownership.hpp"
 #include "zlink/placement/repository.hpp"
 #include "zlink/placement/sweep.hpp"
@@ -82,7 +83,7 @@ public:
   host_status status() const;
   listener_status listener(listener_kind kind, const std::string& name) const;
   /// Tells the host's `on_trace`, if there is one. Inside the unit.
-  void trace(const spot_object& object, std::string_view event, std::string_view reason = {}) noexcept;
+  void trace(const hosted_object& object, std::string_view event, std::string_view reason = {}) noexcept;
 
   // -- parts, in order of construction -----------------------------------------------------------------------------------
   caf::actor_system& system;
@@ -117,7 +118,8 @@ public:
   outbound messages;
   activation activations;
   closing closings;
-  user_spots spots;
+  creations spots;
+  memberships actors;
   object_queries queries;
   row_recovery recovery;
 

@@ -20,7 +20,29 @@ void set_policy(factory_settings& settings, relocation_policy policy) {
   factory.policy = policy;
 }
 
+actor_factory& in_use(actor_factory* target) {
+  if (target == nullptr)
+    throw configuration_error{"a factory builder is used after its registration callback has returned"};
+  return *target;
+}
+
+void set_policy(actor_factory& factory, relocation_policy policy) {
+  if (factory.policy != relocation_policy::none)
+    throw configuration_error{"actor type \"" + factory.type + "\": exactly one relocation policy is required, got more than one"};
+  factory.policy = policy;
+}
+
 } // namespace detail
+
+void object_server_builder::add(std::unique_ptr<detail::actor_factory> factory) {
+  node_->require_configuring("factories");
+  const std::string name = "mesh \"" + node_->mesh_name() + "\": ";
+  if (!detail::is_valid_id(factory->type))
+    throw configuration_error{name + "a stable type takes 1 to 255 bytes of UTF-8, got \"" + factory->type + '"'};
+  if (node_->find_actor_factory(factory->type) != nullptr)
+    throw configuration_error{name + "actor type \"" + factory->type + "\" is registered already"};
+  node_->settings.actor_factories.push_back(std::move(factory));
+}
 
 void object_server_builder::add(std::unique_ptr<detail::spot_factory> factory) {
   node_->require_configuring("factories");
@@ -110,6 +132,12 @@ mesh_node& mesh_node::placement_weight(std::uint32_t weight) {
     runtime_->settings.placement_weight = weight;
   else
     runtime_->host().change_weight(*runtime_, weight);
+  return *this;
+}
+
+mesh_node& mesh_node::actor_limit(std::uint32_t actors) {
+  runtime_->require_configuring("actor_limit");
+  runtime_->settings.actor_limit = actors;
   return *this;
 }
 

@@ -49,6 +49,15 @@ void collect_factory_mistakes(const std::string& mesh, const spot_factory& facto
     mistakes.push_back(name + "limit(" + std::to_string(factory.limit) + ") is beyond 2147483647");
 }
 
+void collect_actor_mistakes(const std::string& mesh, const actor_factory& factory, std::vector<std::string>& mistakes) {
+  const std::string name = "mesh \"" + mesh + "\": actor type \"" + factory.type + "\": ";
+  if (factory.policy == relocation_policy::none)
+    mistakes.push_back(name + "exactly one relocation policy is required, got none; call disable_relocation(), "
+                              "recreate_on_relocation() or preserve_state_with(adapter)");
+  if (!factory.make)
+    mistakes.push_back(name + "the class cannot be constructed from its context alone; call construct_with(function)");
+}
+
 } // namespace
 
 node_runtime::node_runtime(host_runtime& host, std::string mesh_name)
@@ -64,6 +73,17 @@ const spot_factory* node_runtime::find_factory(spot_kind kind, std::string_view 
     if (factory->kind == kind && factory->type == type)
       return factory.get();
   return nullptr;
+}
+
+const actor_factory* node_runtime::find_actor_factory(std::string_view type) const noexcept {
+  for (const auto& factory : settings.actor_factories)
+    if (factory->type == type)
+      return factory.get();
+  return nullptr;
+}
+
+bool node_runtime::hosts_actors(const actor_factory& factory) const noexcept {
+  return settings.entry != nullptr && settings.entry->actor_class == factory.instance_type;
 }
 
 void node_runtime::require_configuring(const char* what) const {
@@ -84,7 +104,7 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     if (settings.rid_prefix)
       mistakes.push_back(name + "fixed_rid and rid_prefix exclude each other; leave out one");
   }
-  if (!is_server() && (!settings.factories.empty() || settings.entry))
+  if (!is_server() && (!settings.factories.empty() || !settings.actor_factories.empty() || settings.entry))
     mistakes.push_back(name + "factories and Entry Spots need object_server()");
   if (settings.role == placement::object_role::client && !handlers.empty())
     mistakes.push_back(name + "a node with object_client() takes no node-direct handler");
@@ -108,6 +128,10 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     mistakes.push_back(name + "bind_host " + bind + " needs an advertise_host that peers can reach");
   if (wildcard(advertise))
     mistakes.push_back(name + "advertise_host " + advertise + " is no address that peers can reach");
+  for (const auto& factory : settings.actor_factories)
+    collect_actor_mistakes(mesh_name(), *factory, mistakes);
+  if (settings.actor_limit > placement::slot_limit)
+    mistakes.push_back(name + "actor_limit " + std::to_string(settings.actor_limit) + " is beyond 2147483647");
   std::set<std::type_index> user_classes;
   std::set<std::string> user_types;
   for (const auto& factory : settings.factories) {
@@ -121,8 +145,8 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     if (factory->kind == spot_kind::instance
         && (user_types.contains(factory->type) || user_classes.contains(factory->instance_type)))
       mistakes.push_back(name + "spot type \"" + factory->type + "\": one type or class cannot be User and Instance Spot");
-  if (settings.factories.size() > placement::descriptor_record::capability_limit)
-    mistakes.push_back(name + std::to_string(settings.factories.size()) + " types are registered, 1024 at most are possible");
+  if (const auto types = settings.factories.size() + settings.actor_factories.size(); types > placement::descriptor_record::capability_limit)
+    mistakes.push_back(name + std::to_string(types) + " types are registered, 1024 at most are possible");
 }
 
 void node_runtime::collect_payload_users(std::vector<std::string>& mistakes) const {
@@ -130,6 +154,10 @@ void node_runtime::collect_payload_users(std::vector<std::string>& mistakes) con
     if (factory->kind == spot_kind::instance || factory->policy == relocation_policy::recreate
         || factory->policy == relocation_policy::preserve_state)
       mistakes.push_back("mesh \"" + mesh_name() + "\": spot type \"" + factory->type
+                         + "\" needs a Relocation Store; leave out without_relocation_store()");
+  for (const auto& factory : settings.actor_factories)
+    if (factory->policy == relocation_policy::recreate || factory->policy == relocation_policy::preserve_state)
+      mistakes.push_back("mesh \"" + mesh_name() + "\": actor type \"" + factory->type
                          + "\" needs a Relocation Store; leave out without_relocation_store()");
 }
 
@@ -151,6 +179,7 @@ void node_runtime::fix_identity(random_source& random) {
   home.request_timeout = settings.request_timeout;
   home.send_timeout = settings.send_timeout;
   home.spot_limit = settings.spot_limit;
+  home.actor_limit = settings.actor_limit;
   // Compared in nanoseconds, which count 292 years.
   home.instance_idle_timeout = std::min(settings.instance_idle_timeout, longest_idle_timeout);
   activations = std::make_unique<fair_limit>(settings.activation_concurrency);
@@ -165,6 +194,7 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
   d.endpoint = listening;
   d.entry_spot_id = entry_id;
   d.placement_weight = settings.placement_weight;
+  d.actor_limit = settings.actor_limit;
   d.spot_limit = settings.spot_limit;
   d.channels = published_channels();
   d.activation_limit = settings.activation_concurrency;
@@ -178,6 +208,15 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
     c.limit = factory->limit;
     d.capabilities.push_back(std::move(c));
   }
+  for (const auto& factory : settings.actor_factories)
+    if (hosts_actors(*factory)) {
+      placement::type_capability c;
+      c.kind = placement::object_kind::actor;
+      c.stable_type = factory->type;
+      c.policy = published(factory->policy);
+      c.has_adapter = factory->adapter != nullptr;
+      d.capabilities.push_back(std::move(c));
+    }
   return d;
 }
 

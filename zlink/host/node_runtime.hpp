@@ -4,6 +4,7 @@
 #include "zlink/execution/fair_limit.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/link.hpp"
+#include "zlink/membership/actor_factory.hpp"
 #include "zlink/messaging/node_channels.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/spot_factory.hpp"
@@ -37,6 +38,7 @@ struct node_settings {
   std::uint16_t listen_port = 0;
   std::vector<endpoint> peers; ///< by hand
   std::uint32_t placement_weight = defaults::placement_weight;
+  std::uint32_t actor_limit = defaults::actor_limit;
   std::uint32_t spot_limit = defaults::spot_limit;
   std::uint32_t activation_concurrency = defaults::activation_concurrency;
   std::chrono::milliseconds instance_idle_timeout = defaults::instance_spot_idle_timeout;
@@ -44,6 +46,7 @@ struct node_settings {
   std::chrono::milliseconds send_timeout = defaults::send_timeout;
   std::unique_ptr<spot_factory> entry;
   std::vector<std::unique_ptr<spot_factory>> factories;
+  std::vector<std::unique_ptr<actor_factory>> actor_factories;
 };
 
 class node_runtime {
@@ -58,6 +61,9 @@ public:
   bool has_object_role() const noexcept { return settings.role != placement::object_role::none; }
   bool is_server() const noexcept { return settings.role == placement::object_role::server; }
   const spot_factory* find_factory(spot_kind kind, std::string_view type) const noexcept;
+  const actor_factory* find_actor_factory(std::string_view type) const noexcept;
+  /// Its Entry Spot is declared with the class of that type (C-136).
+  bool hosts_actors(const actor_factory& factory) const noexcept;
   /// Throws `configuration_error` unless the host is still being configured.
   void require_configuring(const char* what) const;
   /// Everything wrong with this node's settings (C-34).

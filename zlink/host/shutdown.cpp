@@ -88,6 +88,8 @@ task<void> host_runtime::publish_draining(steady_time until) {
 /// Handlers, callbacks and requests go on up to the deadline (X-168, L-241). What a handler uses that does not end then
 /// stays behind.
 task<void> host_runtime::end_work(steady_time deadline) {
+  auto draining = actors.drain(deadline);
+  co_await std::move(draining);
   std::vector<task<bool>> closes;
   const auto close_all = [&] {
     for (auto& object : objects.snapshot())
@@ -98,14 +100,18 @@ task<void> host_runtime::end_work(steady_time deadline) {
   for (;;) {
     if (closings.under_way() == 0) // an activation that was under way when the drain began is an object by now (L-251)
       close_all();
-    const bool handlers_left = objects.size() != 0 || closings.under_way() != 0
+    const bool handlers_left = objects.spots() != 0 || closings.under_way() != 0 || actors.under_way() != 0
                                || std::ranges::any_of(nodes, [](auto& n) {
                                  return n->runtime().handlers.busy() || n->runtime().channels.busy();
                                });
     const auto now = time->now();
     const bool all_done = outside.size() == 0 && !messages.resolving() && messages.relayed() == 0 && events.under_way() == 0;
-    if (!handlers_left && (now >= deadline || all_done))
+    if (!handlers_left && (now >= deadline || all_done)) {
+      auto disposing = actors.dispose_drained();
+      co_await std::move(disposing);
+      left_behind_ = left_behind_ || objects.actors() != 0; // with a handler that does not end
       co_return;
+    }
     if (now >= deadline && !std::exchange(cut_short, true))
       for (auto& node : nodes) {
         const error why{error_kind::shutting_down, "the host is shutting down"};

@@ -104,7 +104,7 @@ void call_start::launch(unique_function<void()> body) {
 void call_start::launch(submission message, call_target target, std::string mesh) {
   message.forbid(forbidden_);
   auto go = [&host = host_, target, mesh = std::move(mesh)](submission&& m) mutable {
-    if (target == call_target::spot)
+    if (target == call_target::object)
       host.messages.submit(std::move(m));
     else if (target == call_target::channel)
       host.messages.submit_to_channel(std::move(m));

@@ -15,14 +15,29 @@ std::chrono::milliseconds check_timeout(time_span timeout) {
 
 namespace {
 
-const char* verb_of(call_target target, bool request) noexcept {
+const char* verb_of(call_target target, std::string_view address, bool request) noexcept {
   switch (target) {
-    case call_target::spot: return request ? "request to spot" : "send to spot";
+    case call_target::object:
+      if (is_actor_address(address))
+        return request ? "request to actor" : "send to actor";
+      return request ? "request to spot" : "send to spot";
     case call_target::node: return request ? "request to node" : "send to node";
     case call_target::channel: return request ? "request to channel" : "send to channel";
     case call_target::topic: return "publish to channel";
   }
   return "call";
+}
+
+/// Awaiting what cannot begin before the caller's own handler has ended (X-47, J-66).
+std::optional<error> refuse_own_wait(std::string_view address) {
+  const auto* t = current_turn();
+  if (t == nullptr || !is_actor_address(address))
+    return std::nullopt;
+  if (t->object->is_at(address))
+    return error{error_kind::invalid_operation, described(address) + " would wait for its own handler; send, or call the function"};
+  if (const auto* scope = known_scope(); scope != nullptr && scope->bars(address))
+    return error{error_kind::invalid_operation, described(address) + " waits for the join that this handler has registered; send instead"};
+  return std::nullopt;
 }
 
 } // namespace
@@ -34,9 +49,6 @@ struct message_call::options {
   std::optional<std::string> mesh;
   const char* twice = nullptr; ///< the option that was set a second time: told at the terminal (M-9)
 };
-
-message_call::message_call(host_runtime& host, std::string spot_id, record* r) noexcept
-  : host_(&host), target_(call_target::spot), address_(std::move(spot_id)), record_(r) {}
 
 message_call::message_call(host_runtime& host, node_runtime* from, std::string mesh_name, std::string node_rid,
                            record* r)
@@ -70,7 +82,7 @@ message_call& message_call::operator=(message_call&& other) noexcept {
 
 message_call::~message_call() { drop(); }
 
-void message_call::made_by(counted_ptr<spot_object> caller) noexcept { caller_ = std::move(caller); }
+void message_call::made_by(counted_ptr<hosted_object> caller) noexcept { caller_ = std::move(caller); }
 
 void message_call::drop() noexcept {
   if (record_ != nullptr)
@@ -132,7 +144,7 @@ std::optional<error> message_call::find_mistake() const {
   if (started_ || record_ == nullptr)
     return error{error_kind::invalid_operation, "this call was started before; make a new one"};
   if (caller_ && caller_->fenced())
-    return error{error_kind::unavailable, "spot \"" + caller_->id() + "\" has ended; nothing is sent in its name any more"};
+    return error{error_kind::unavailable, described(caller_->address()) + " has ended; nothing is sent in its name any more"};
   if (!options_)
     return std::nullopt;
   if (options_->twice != nullptr)
@@ -141,22 +153,24 @@ std::optional<error> message_call::find_mistake() const {
     return conflict(spot_kind::entry, {}, &*options_->intent, address_);
   if (options_->intent && is_entry_spot_format(address_)) // an id that nobody may make up (C-55)
     return error{error_kind::invalid_operation, '"' + address_ + "\" has the form of an Entry Spot id, which only the layer issues"};
-  if (target_ == call_target::spot && options_->mesh && !options_->intent)
+  if (target_ == call_target::object && options_->mesh && !options_->intent)
     return error{error_kind::invalid_operation, "in_mesh needs instance_spot: it says where a missing spot may come to life"};
   return std::nullopt;
 }
 
 void message_call::start(counted_ptr<operation_base> operation, turn_use use, std::stop_token cancel) {
-  operation->verb = verb_of(target_, true);
+  operation->verb = verb_of(target_, address_, true);
   call_start starting{*host_, *operation, use, std::move(cancel)};
   auto mistake = find_mistake();
+  if (!mistake)
+    mistake = refuse_own_wait(address_);
   started_ = true; // refused or not: there is no second start (M-8)
-  if (!starting.allowed(std::move(mistake), target_ == call_target::spot))
+  if (!starting.allowed(std::move(mistake), target_ == call_target::object))
     return;
   auto* r = std::exchange(record_, nullptr);
   const auto timeout = options_ && options_->timeout ? *options_->timeout : host_->default_request_timeout();
-  starting.enter(*r, address_, timeout);
-  const auto room_due = target_ == call_target::spot ? r->deadline
+  starting.enter(*r, std::string{id_in(address_)}, timeout);
+  const auto room_due = target_ == call_target::object ? r->deadline
                                                      : std::min(r->deadline, host_->time->now() + host_->default_send_timeout());
   starting.launch(submission{r, std::move(address_), take_intent(), counted_ptr<operation_base>::share(operation.get()), room_due},
                   target_, mesh());
@@ -166,7 +180,7 @@ task<void> message_call::start_send(std::stop_token cancel) {
   auto mistake = find_mistake();
   started_ = true; // refused or not: there is no second start (M-8)
   // The common case: nothing wrong, the target is here and has room. No operation is made.
-  if (!mistake && target_ == call_target::spot && !cancel.stop_requested() && !host_->refuse_call(true)
+  if (!mistake && target_ == call_target::object && !cancel.stop_requested() && !host_->refuse_call(true)
       && !host_->operations.has_waiters() // which came before (M-151)
       && !host_->messages.is_resolving(address_)) {
     std::optional<error> why;
@@ -184,14 +198,14 @@ task<void> message_call::start_send(std::stop_token cancel) {
     return task<void>::done(host_->dispatcher);
   }
   auto ended = new_counted<operation<void>>();
-  ended->verb = verb_of(target_, false);
+  ended->verb = verb_of(target_, address_, false);
   call_start starting{*host_, *ended, turn_use::submit, std::move(cancel)};
-  if (starting.allowed(std::move(mistake), target_ == call_target::spot)) {
+  if (starting.allowed(std::move(mistake), target_ == call_target::object)) {
     auto* r = std::exchange(record_, nullptr);
     const auto timeout = host_->default_send_timeout();
     const auto room_due = host_->time->now() + timeout;
     // A node that does not become ready is `unavailable` after that time (M-89): whoever holds the message says so.
-    starting.enter(*r, address_, timeout, target_ == call_target::node ? std::chrono::seconds{1} : std::chrono::seconds{0});
+    starting.enter(*r, std::string{id_in(address_)}, timeout, target_ == call_target::node ? std::chrono::seconds{1} : std::chrono::seconds{0});
     starting.launch(submission{r, std::move(address_), take_intent(), ended, room_due}, target_, mesh());
   }
   return task<void>{std::move(ended)};
@@ -209,6 +223,18 @@ std::unique_ptr<instance_intent> message_call::take_intent() {
   auto intent = std::make_unique<instance_intent>(std::move(*options_->intent));
   intent->mesh = options_->mesh;
   return intent;
+}
+
+message_call make_spot_call(host_runtime& host, std::string spot_id, record* r) {
+  message_call call{host, call_target::object, std::move(spot_id), r};
+  require_valid_id("spot id", call.address());
+  return call;
+}
+
+message_call make_actor_call(host_runtime& host, const std::string& actor_id, record* r) {
+  message_call call{host, call_target::object, actor_address(actor_id), r};
+  require_valid_id("actor id", actor_id);
+  return call;
 }
 
 message_call make_channel_call(host_runtime& host, std::string channel, record* r) {

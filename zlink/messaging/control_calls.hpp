@@ -22,6 +22,7 @@ enum class control_command : std::uint16_t {
   answer = 3,
   stale_route = 4, ///< told, not asked: what came by a route did not run, since the Spot is not there (M-82)
   channel_state = 5, ///< told: weights have changed, or the node is about to end (M-101)
+  destroy_actor = 6,
 };
 
 /// Used inside the infrastructure unit.

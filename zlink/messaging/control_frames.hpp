@@ -29,6 +29,7 @@ struct question_route {
 
 /// `create_spot`: the fence of the reservation (C-69). The request's bytes stay in the store.
 struct create_question {
+  std::uint8_t kind = 0; ///< of the row
   std::string id;
   std::string type;
   std::uint64_t reservation_high = 0;
@@ -53,6 +54,7 @@ struct stale_route {
   std::string id;
   std::uint64_t object = 0;
   std::uint64_t authority = 0;
+  bool actor = false; ///< the id is an Actor's
 };
 
 /// `channel_state`: what a node says of the channels it serves, anew after each change (M-101, M-102).
@@ -75,15 +77,15 @@ struct control_answer {
   std::uint64_t generation = 0;
   std::string mesh_name;
   std::string node_rid;
-  std::optional<std::vector<std::byte>> reply; ///< create: `join_request` form
+  std::optional<std::vector<std::byte>> reply; ///< create: `compose_request` form
 };
 
 ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, body)
 ZLINK_PACKET(question_route, "zlink.control.route", source_rid, source_lifecycle, target_rid, target_lifecycle, left_ms)
-ZLINK_PACKET(create_question, "zlink.control.create", id, type, reservation_high, reservation_low, generation, authority,
+ZLINK_PACKET(create_question, "zlink.control.create", kind, id, type, reservation_high, reservation_low, generation, authority,
              version, route)
 ZLINK_PACKET(close_question, "zlink.control.close", id, generation, authority, version, route)
-ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority)
+ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority, actor)
 ZLINK_PACKET(channel_share, "zlink.control.channel", name, weight)
 ZLINK_PACKET(channel_state, "zlink.control.channels", revision, draining, channels)
 ZLINK_PACKET(control_answer, "zlink.control.answer", kind, text, closed, state, generation, mesh_name, node_rid, reply)

@@ -18,14 +18,16 @@ submission outbound::arrived(record* r, const message_header& header, node_runti
     }
   }
   const auto due = r->deadline != steady_time{} ? r->deadline : host_.time->now() + node.settings.request_timeout;
-  submission message{r, std::string{header.target_id}, std::move(intent), nullptr, due};
+  const bool actor = header.target == target_kind::actor;
+  submission message{r, actor ? actor_address(header.target_id) : std::string{header.target_id}, std::move(intent), nullptr, due};
   message.arrive({&node, &source, header.fence});
   return message;
 }
 
 void outbound::deliver(record* r, const message_header& header, node_runtime& node, const std::string& source) {
   switch (header.target) {
-    case target_kind::spot: accept_remote(arrived(r, header, node, source)); return;
+    case target_kind::spot:
+    case target_kind::actor: accept_remote(arrived(r, header, node, source)); return;
     case target_kind::node: accept_for_node(r, header.target_id, node); return;
     case target_kind::channel: accept_for_channel(r, header.target_id, node); return;
     case target_kind::publish: accept_event(r, header, node); return;
@@ -172,11 +174,12 @@ void outbound::refuse_arrived(submission message, local_verdict verdict, std::op
   const bool fenced = from != nullptr && from->fence.has_value();
   if (!why) {
     // The sender's picture is outdated, or the Spot has ended: which of the two, its own next look tells.
-    why = fenced ? error{error_kind::unavailable, "spot \"" + message.id() + "\" is not here"} : missing_error(message.id());
+    why = fenced ? error{error_kind::unavailable, described(message.id()) + " is not here"} : missing_error(message.id());
   }
   if (message.peek()->kind != record_kind::request && fenced && (verdict == local_verdict::absent || verdict == local_verdict::stale))
     if (auto link = from->node->links->ready_link(*from->source_rid)) {
-      const stale_route told{message.id(), from->fence->object.value, from->fence->authority.value};
+      const stale_route told{std::string{id_in(message.id())}, from->fence->object.value, from->fence->authority.value,
+                             is_actor_address(message.id())};
       link->send_control(static_cast<std::uint16_t>(control_command::stale_route), encode(control_envelope{0, 0, encode(told)}));
     }
   if (from == nullptr)

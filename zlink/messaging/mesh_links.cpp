@@ -306,7 +306,7 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
     envelope = decode<control_envelope>(payload);
     if (command == static_cast<std::uint16_t>(control_command::stale_route)) {
       const auto told = decode<stale_route>(envelope.body);
-      node_.host().messages.route_failed(told.id, {{told.object}, {told.authority}});
+      node_.host().messages.route_failed(told.actor ? actor_address(told.id) : told.id, {{told.object}, {told.authority}});
       return;
     }
     if (command == static_cast<std::uint16_t>(control_command::channel_state)) {

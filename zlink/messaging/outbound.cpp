@@ -7,6 +7,8 @@
 namespace zlink::detail {
 
 error missing_error(std::string_view id) {
+  if (is_actor_address(id))
+    return {error_kind::not_found, "there is no " + described(id)};
   return {error_kind::not_found, "there is no spot \"" + std::string{id}
                                    + "\"; mark the call with instance_spot(type) if it may come to life"};
 }
@@ -90,7 +92,7 @@ private:
 /// What the sender believed about ownership against what is here. An incarnation that has replaced the known one at the
 /// same owner serves the message (C-57); ownership that has changed hands since, or a newer one than this node knows of,
 /// does not (M-63, S-46).
-bool fits(const message_fence& fence, const spot_object& object) noexcept {
+bool fits(const message_fence& fence, const hosted_object& object) noexcept {
   const auto generation = object.generation();
   if (!generation || fence.object < generation)
     return true;
@@ -119,12 +121,14 @@ local_verdict outbound::judge_local(record* r, std::string_view id, const instan
   bool stale = false;
   bool expected = false; // the sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88)
   const bool no_lease = host_.domain.admission_over.load(std::memory_order_acquire);
-  const auto look_at = [&](spot_object& object) {
+  const auto look_at = [&](hosted_object& object) {
     same_gate = forbidden != nullptr && &object.home() == forbidden;
     if (no_lease)
       why = host_.refuse_owned_work(); // also where the gate is held and its turn would begin much later (S-41)
-    if (!why)
-      why = conflict(object.factory().kind, object.factory().type, intent, id);
+    if (!why && intent != nullptr) {
+      const auto& factory = static_cast<spot_object&>(object).factory(); // no Actor is sought with intent
+      why = conflict(factory.kind, factory.type, intent, id);
+    }
     stale = fence != nullptr && !fits(*fence, object);
     expected = fence != nullptr && object.generation() && fence->object == object.generation();
     return !same_gate && !why && !stale;
@@ -171,13 +175,13 @@ local_verdict outbound::deliver_here(submission& message, std::optional<error>& 
 
 /// False: the object has gone, and the message is still the caller's.
 bool outbound::wait_for_room(submission& message) {
-  const auto object = host_.objects.find(message.id());
+  const auto object = host_.objects.find_any(message.id());
   if (!object)
     return false;
   host_.waiting->wait(*object, std::move(message));
   if (object->application_word().has(admission_word::sealed_bit)) // meanwhile: whoever sealed it may have come before
     if (auto left = host_.waiting->take(*object); !left.empty())
-      hand_over(object->id(), std::move(left));
+      hand_over(object->address(), std::move(left));
   return true;
 }
 
@@ -246,8 +250,8 @@ void outbound::send_by_link(submission message, link_session& link, const object
   const auto due = std::min(message.room_due(), host_.time->now() + host_.default_send_timeout());
   auto* r = message.take();
   message_header header;
-  header.target = target_kind::spot;
-  header.target_id = id;
+  header.target = is_actor_address(id) ? target_kind::actor : target_kind::spot;
+  header.target_id = id_in(id);
   header.operation = host_.random->next_id();
   if (route != nullptr)
     header.fence = message_fence{route->object, route->authority};

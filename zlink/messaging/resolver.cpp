@@ -57,7 +57,7 @@ void route_cache::clear() noexcept {
 }
 
 task<resolution> resolver::resolve(std::string id) {
-  auto reading = host_.repository->read_spot(id);
+  auto reading = host_.repository->read_object(id);
   auto outcome = co_await std::move(reading);
   const auto* seen = placement::seen_in(outcome);
   if (seen == nullptr) {

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds look_at_the_dead_after{100};
 
 /// To a message of another node whose Spot is elsewhere. It is not passed on: what its sender sends next may go the
 /// straight way, and would overtake it (M-82, C-100).
-error not_here(const std::string& id) { return {error_kind::unavailable, "spot \"" + id + "\" is not here"}; }
+error not_here(const std::string& id) { return {error_kind::unavailable, described(id) + " is not here"}; }
 
 /// Puts them before what is in line.
 template <class Messages>
@@ -88,7 +88,7 @@ void outbound::look_up(const std::string& id) {
 void outbound::drop_line(const std::string& id, const error& why) {
   do {
     for (auto& message : take_waiting(id))
-      message.fail({error_kind::internal_failure, "spot \"" + id + "\" could not be looked up: " + why.message()});
+      message.fail({error_kind::internal_failure, described(id) + " could not be looked up: " + why.message()});
   } while (!end_resolving(id));
 }
 
@@ -170,9 +170,9 @@ task<void> outbound::place_resolved(const std::string& id, const resolution& fou
       case resolved::ready:
       case resolved::entry: place_owned(found, std::move(message), kept); break;
       case resolved::unavailable:
-        message.fail({error_kind::unavailable, "spot \"" + id + "\" cannot be used: " + found.why});
+        message.fail({error_kind::unavailable, described(id) + " cannot be used: " + found.why});
         break;
-      case resolved::unknown: message.fail({found.kind, "spot \"" + id + "\": " + found.why}); break;
+      case resolved::unknown: message.fail({found.kind, described(id) + ": " + found.why}); break;
     }
   }
 }
@@ -185,7 +185,7 @@ bool outbound::is_here(const object_route& route) const {
 /// It stays in line for the next look, as long as it may wait.
 void outbound::keep(submission message, std::deque<submission>& kept) {
   if (host_.time->now() >= message.room_due())
-    message.fail({error_kind::deadline_exceeded, "spot \"" + message.id() + "\" did not come to life in time"});
+    message.fail({error_kind::deadline_exceeded, described(message.id()) + " did not come to life in time"});
   else
     kept.push_back(std::move(message));
 }
@@ -197,7 +197,7 @@ void outbound::place_here(submission message, std::deque<submission>& kept) {
   switch (verdict) {
     case local_verdict::admitted: return;
     case local_verdict::no_room: {
-      const auto object = host_.objects.find(message.id());
+      const auto object = host_.objects.find_any(message.id());
       if (!object) {
         keep(std::move(message), kept);
         return;
@@ -219,7 +219,7 @@ void outbound::place_here(submission message, std::deque<submission>& kept) {
       if (message.may_look_again()) // it has gone since the store was read
         keep(std::move(message), kept);
       else
-        message.fail({error_kind::unavailable, "spot \"" + message.id() + "\" is owned by this host but not here"});
+        message.fail({error_kind::unavailable, described(message.id()) + " is owned by this host but not here"});
   }
 }
 
@@ -241,7 +241,7 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
   }
   auto link = link_to(route.mesh_name, route.node_rid);
   if (!link) {
-    message.fail({error_kind::unavailable, "no link to the owner of spot \"" + message.id() + '"'});
+    message.fail({error_kind::unavailable, "no link to the owner of " + described(message.id())});
     return;
   }
   if (found.what == resolved::ready)

@@ -29,7 +29,7 @@ std::string reference_of(unique_id id) { return "root/" + format_uuid_v4(id); }
 task<void> look_again(host_runtime& host, std::string id, placement::observed_object& seen) {
   auto pausing = placement::pause_before_retry(*host.infra, *host.random);
   co_await std::move(pausing);
-  auto reading = host.repository->read_spot(id);
+  auto reading = host.repository->read_object(id);
   auto outcome = co_await std::move(reading);
   if (const auto* found = placement::seen_in(outcome))
     seen = *found;
@@ -113,7 +113,7 @@ task<void> activation::run(counted_ptr<spot_object> object, node_runtime* node, 
   if (begun.known.seen) {
     a.seen = std::move(*begun.known.seen);
   } else {
-    auto reading = host_.repository->read_spot(a.object->id());
+    auto reading = host_.repository->read_object(a.object->id());
     auto outcome = co_await std::move(reading);
     const auto* found = placement::seen_in(outcome);
     if (found == nullptr) {
@@ -245,7 +245,7 @@ task<std::optional<error>> activation::reserve(attempt& a) {
       case placement::fragment_outcome::conflict: {
         auto renewing = a.node.registration->look_at_own(a.due); // it may be what has changed (S-73)
         co_await std::move(renewing);
-        auto reading = host_.repository->read_spot(a.object->id());
+        auto reading = host_.repository->read_object(a.object->id());
         auto outcome = co_await std::move(reading);
         const auto* found = placement::seen_in(outcome);
         if (found == nullptr)
@@ -320,15 +320,20 @@ task<bool> activation::abort(attempt& a) {
   co_return outcome.how == row_end::applied || outcome.how == row_end::settled;
 }
 
+task<void> activation::enter(node_runtime& node) {
+  permit_waiter waiter{*host_.infra};
+  if (node.activations->enter(waiter))
+    co_return;
+  auto entering = waiter.entered();
+  co_await std::move(entering);
+}
+
 task<result<spot_create_response>> activation::build(spot_object& object, node_runtime& node,
                                                      std::optional<message> request) {
   if (!object.take_place()) // whatever the store says (C-37)
     co_return no_room_for(object);
-  permit_waiter waiter{*host_.infra};
-  if (!node.activations->enter(waiter)) {
-    auto entering = waiter.entered();
-    co_await std::move(entering);
-  }
+  auto entering = enter(node);
+  co_await std::move(entering);
   auto building = run_build_step(object, *host_.infra, std::move(request));
   auto outcome = co_await std::move(building);
   node.activations->leave();

@@ -40,14 +40,16 @@ public:
   /// A staging object, not yet in the table.
   counted_ptr<spot_object> make_object(node_runtime& node, const spot_factory& factory, std::string id);
   /// Ends a staging object that never became Ready: everything that waited gets `why`.
-  void discard(spot_object& object, error why);
-  /// As `discard`, for a Spot whose `on_create` said no.
-  void reject(spot_object& object);
+  void discard(hosted_object& object, error why);
+  /// As `discard`, for an object whose creation was refused by the application.
+  void reject(hosted_object& object);
   /// Ready: messages run. Inside the infrastructure unit.
   void open(spot_object& object);
   /// Factory, configure, on_initialize (and on_create between them for a User Spot) inside the object's lifecycle lane,
   /// holding one of the node's activation permits (C-42).
   task<result<spot_create_response>> build(spot_object& object, node_runtime& node, std::optional<message> request);
+  /// One of the node's activation permits, which `node.activations->leave()` gives back (C-42).
+  task<void> enter(node_runtime& node);
   /// Retries that a Conflict asks for are paced and end here (S-73).
   bool may_retry(steady_time due) const;
   /// A row of this host with a root that nothing here belongs to: its first activation was interrupted in this process, so
@@ -80,7 +82,7 @@ private:
   task<std::optional<error>> commit(attempt& a);
   task<bool> abort(attempt& a);
   placement::reservation_end end_of(const attempt& a) const;
-  void end_staging(spot_object& object, error why);
+  void end_staging(hosted_object& object, error why);
   task<void> pass_on(attempt& a);
   std::string stored_form(record& first, const std::string& id, const spot_factory& factory) const;
   task<void> run(counted_ptr<spot_object> object, node_runtime* node, beginning begun);

@@ -98,7 +98,7 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
       place->outgrow_eviction(reason, deadline);
     }
     if (own_turn)
-      place->answer_check(true); // it holds the gate, so nothing could be checked in another turn (C-115)
+      place->answer_check(may_close(*place, *place->object)); // it holds the gate, so nothing could be checked in another turn (C-115)
     if (asking != nullptr && place->sealed)
       ended->set(place->sealed_answer());
     else
@@ -242,19 +242,25 @@ task<bool> closing::check(std::shared_ptr<state> closing) {
   closing->object->submit_step(std::make_unique<turn_step>([this, closing](execution_object& target) {
     auto& spot = static_cast<spot_object&>(target);
     std::lock_guard guard{mutex_};
-    closing->answer_check(!spot.fenced() && (closing->reason != spot_close_reason::idle_evicted || is_idle(spot)));
+    closing->answer_check(may_close(*closing, spot));
   }));
   co_return co_await task<bool>{std::move(checked)};
+}
+
+/// Inside a turn of the Spot: so every join and leave before it counts, and none behind it (C-114, J-150).
+bool closing::may_close(const state& closing, spot_object& spot) const {
+  if (spot.fenced())
+    return false;
+  switch (closing.reason) {
+    case spot_close_reason::idle_evicted: return is_idle(spot);
+    case spot_close_reason::host_shutdown: return true;
+    default: return spot.members().none();
+  }
 }
 
 bool closing::is_lost(const state& closing) const {
   std::lock_guard guard{mutex_};
   return closing.lost;
-}
-
-placement::owned_object closing::owned(const spot_object& object) const {
-  const bool user = object.factory().kind == spot_kind::user;
-  return {user ? placement::object_kind::user_spot : placement::object_kind::instance_spot, object.id(), host_.token()};
 }
 
 /// The Closing mark; the error if there is none.
@@ -465,26 +471,6 @@ task<bool> closing::reincarnate(std::shared_ptr<state> closing) {
   co_await std::move(removing);
   host_.activations.discard(*fresh, built.error());
   co_return true;
-}
-
-// However long the store takes: a Closing row without an instance would occupy its id. Only another token, or the end of
-// the host, leaves the row to whoever comes next (S-117).
-task<void> closing::remove_row(const spot_object& object) {
-  const auto mine = owned(object);
-  row_change change;
-  change.id = object.id();
-  change.judge = [&mine, generation = object.generation()](const placement::observed_object& seen) {
-    const auto* row = placement::row_in(seen);
-    return row == nullptr || row->generation != generation ? row_judgement{row_end::settled}
-                                                           : judged(placement::remove(seen, mine));
-  };
-  change.give_up = [this, &mine](bool answered) {
-    return host_.token() != mine.owner || (!answered && host_.ending());
-  };
-  auto changing = change_row(host_, std::move(change));
-  const auto outcome = co_await std::move(changing);
-  if (const auto* row = placement::row_in(outcome.seen); outcome.how == row_end::applied && row->root)
-    host_.repository->forget_payload(*row->root);
 }
 
 } // namespace zlink::detail

@@ -38,7 +38,7 @@ public:
   /// Inside the infrastructure unit.
   void abandon(counted_ptr<spot_object> object);
   /// The row of an object that has ended here goes, however long the store takes. Inside the infrastructure unit.
-  task<void> remove_row(const spot_object& object);
+  task<void> remove_row(const hosted_object& object);
   /// Objects that are closing now.
   std::size_t under_way() const;
 
@@ -53,9 +53,10 @@ private:
   bool holds_messages(state& closing);
   bool is_idle(spot_object& spot) const;
   bool is_lost(const state& closing) const;
+  bool may_close(const state& closing, spot_object& spot) const;
   spot_close_reason reason_of(const state& closing) const;
   steady_duration time_left(const state& closing) const;
-  placement::owned_object owned(const spot_object& object) const;
+  placement::owned_object owned(const hosted_object& object) const;
 
   task<void> run(std::shared_ptr<state> closing);
   task<result<bool>> decide(std::shared_ptr<state> closing);

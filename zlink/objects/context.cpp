@@ -32,6 +32,8 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
   auto& host = *object.home_node().host;
   const auto* t = detail::current_turn();
   auto* asking = t != nullptr && &t->object->whole() == &object ? t->object : nullptr;
+  if (asking == nullptr && t != nullptr && t->home == &object.home())
+    return detail::make_ready_task(result<bool>{false}); // a member asks, so there is one (J-150)
   return host.closings.close(detail::counted_ptr<detail::spot_object>::share(&object),
                              spot_close_reason::explicit_close, host.time->now() + object.home_node().request_timeout,
                              asking);
@@ -50,39 +52,6 @@ spot_relocation_ready_call::~spot_relocation_ready_call() = default;
 void spot_relocation_ready_call::defer() { object_->signal_readiness(); }
 
 spot_relocation_ready_call spot_context::relocation_ready() const noexcept { return spot_relocation_ready_call{object_}; }
-
-spot_outbound::spot_outbound(detail::counted_ptr<detail::spot_object> object) noexcept : object_(std::move(object)) {}
-spot_outbound::spot_outbound(const spot_outbound&) = default;
-spot_outbound::spot_outbound(spot_outbound&&) noexcept = default;
-spot_outbound& spot_outbound::operator=(spot_outbound other) noexcept {
-  object_ = std::move(other.object_);
-  return *this;
-}
-spot_outbound::~spot_outbound() = default;
-
-detail::message_call spot_outbound::spot_call(std::string spot_id, detail::record* r) const {
-  try {
-    detail::require_valid_id("spot id", spot_id);
-  } catch (...) {
-    detail::free_record(r);
-    throw;
-  }
-  detail::message_call call{*object_->home_node().host, std::move(spot_id), r};
-  call.made_by(object_);
-  return call;
-}
-
-detail::message_call spot_outbound::channel_call(std::string channel, detail::record* r) const {
-  auto call = detail::make_channel_call(*object_->home_node().host, std::move(channel), r);
-  call.made_by(object_);
-  return call;
-}
-
-detail::message_call spot_outbound::topic_call(std::string channel, std::string topic, detail::record* r) const {
-  auto call = detail::make_topic_call(*object_->home_node().host, std::move(channel), std::move(topic), r);
-  call.made_by(object_);
-  return call;
-}
 
 const char* to_string(spot_close_reason reason) noexcept {
   switch (reason) {

@@ -1,7 +1,7 @@
 // Looking up and closing User Spots by their refs (C-66, C-112, C-113, S-79).
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/entered_call.hpp"
-#include "zlink/objects/user_spots.hpp"
+#include "zlink/objects/creations.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -14,12 +14,12 @@ spot_ref ref_of(std::string id, const placement::row_record& row) {
 
 } // namespace
 
-task<std::optional<spot_ref>> user_spots::find(std::string spot_id, std::stop_token cancel) {
+task<std::optional<spot_ref>> creations::find(std::string spot_id, std::stop_token cancel) {
   return enter_call<std::optional<spot_ref>>(host_, "find of spot", spot_id, host_.default_request_timeout(),
                                              std::move(cancel), [this, spot_id] { return look_up(spot_id); });
 }
 
-task<std::optional<spot_ref>> user_spots::look_up(std::string id) {
+task<std::optional<spot_ref>> creations::look_up(std::string id) {
   auto resolving = host_.messages.routes.resolve(id);
   const auto found = co_await std::move(resolving);
   if (found.what == resolved::unknown)
@@ -29,7 +29,7 @@ task<std::optional<spot_ref>> user_spots::look_up(std::string id) {
   co_return ref_of(id, *placement::row_in(found.seen));
 }
 
-task<bool> user_spots::close(spot_ref spot, std::stop_token cancel) {
+task<bool> creations::close(spot_ref spot, std::stop_token cancel) {
   const auto timeout = host_.default_request_timeout();
   const auto id = spot.spot_id;
   return enter_call<bool>(host_, "close of spot", id, timeout, std::move(cancel),
@@ -38,8 +38,8 @@ task<bool> user_spots::close(spot_ref spot, std::stop_token cancel) {
                           });
 }
 
-task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
-  auto reading = host_.repository->read_spot(spot.spot_id);
+task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
+  auto reading = host_.repository->read_object(spot.spot_id);
   auto read = co_await std::move(reading);
   const auto* seen = placement::seen_in(read);
   if (std::holds_alternative<placement::record_fault>(read))
@@ -57,7 +57,7 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
   auto judging = host_.messages.routes.judge_row(*seen);
   const auto found = co_await std::move(judging);
   if (found.what == resolved::unavailable) {
-    auto releasing = release_dead(*seen, spot);
+    auto releasing = release_dead(spot.spot_id, {spot.object_generation}, *seen);
     co_return co_await std::move(releasing);
   }
   if (row->kind != placement::object_kind::user_spot)
@@ -75,14 +75,14 @@ task<bool> user_spots::close_exactly(spot_ref spot, steady_time due) {
     auto again = close_exactly(std::move(spot), due);
     co_return co_await std::move(again);
   }
-  auto asking = ask_owner_to_close(*seen, spot, due);
+  auto asking = ask_owner(*seen, control_command::close_spot, spot.spot_id, due);
   const bool closed = co_await std::move(asking);
   if (closed)
     host_.messages.routes.cache.erase(spot.spot_id, found.route.object, found.route.authority);
   co_return closed;
 }
 
-task<bool> user_spots::release_dead(placement::observed_object seen, spot_ref spot) {
+task<bool> creations::release_dead(std::string address, object_generation generation, placement::observed_object seen) {
   const auto& row = *placement::row_in(seen);
   const auto key = placement::lease_key(row.owner.owner);
   const auto kind = row.kind;
@@ -91,20 +91,20 @@ task<bool> user_spots::release_dead(placement::observed_object seen, spot_ref sp
   const auto* lease = placement::seen_in(read);
   if (lease == nullptr)
     throw operation_failed{error{error_kind::unavailable, "the Location Store does not answer"}};
-  auto decided = placement::release_dead_owner(seen, kind, spot.spot_id, object_generation{spot.object_generation}, *lease);
+  auto decided = placement::release_dead_owner(seen, kind, std::string{id_in(address)}, generation, *lease);
   auto* step = std::get_if<placement::fragment>(&decided);
   if (step == nullptr)
-    throw operation_failed{error{error_kind::unavailable, "the owner of \"" + spot.spot_id + "\" cannot be reached"}};
+    throw operation_failed{error{error_kind::unavailable, "the owner of " + described(address) + " cannot be reached"}};
   auto applying = host_.repository->apply(std::move(*step));
   const auto applied = co_await std::move(applying);
   if (applied.what == placement::fragment_outcome::applied)
     co_return true;
-  auto looking = host_.repository->read_spot(spot.spot_id);
+  auto looking = host_.repository->read_object(address);
   const auto looked = co_await std::move(looking);
   const auto* now = placement::seen_in(looked);
-  if (now != nullptr && (placement::row_in(*now) == nullptr || placement::row_in(*now)->generation.value != spot.object_generation))
+  if (now != nullptr && (placement::row_in(*now) == nullptr || placement::row_in(*now)->generation != generation))
     co_return false; // somebody else has released it
-  throw operation_failed{error{error_kind::unavailable, "the Location Store did not carry out the release of \"" + spot.spot_id + '"'}};
+  throw operation_failed{error{error_kind::unavailable, "the Location Store did not carry out the release of " + described(address)}};
 }
 
 } // namespace zlink::detail

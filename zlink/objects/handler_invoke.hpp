@@ -1,6 +1,8 @@
 // How a record becomes the call of a member function.
 #pragma once
 
+#include "zlink/actor.hpp"
+#include "zlink/membership/actor_object.hpp"
 #include "zlink/objects/handler_table.hpp"
 #include "zlink/objects/spot_object.hpp"
 #include "zlink/spot.hpp"
@@ -23,23 +25,39 @@ handler_run* start_run(record* r, Make make) {
   return run;
 }
 
-template <auto Handler>
-handler_run* packet_handler<Handler>::invoke(spot_object& object, record* r) {
-  auto& served = *static_cast<const message_type*>(decoded_body(*r, object, packet_type_of<message_type>()));
-  auto& spot = static_cast<typename shape::owner&>(*object.application());
-  if constexpr (task_value<typename shape::result>::is_task) {
-    return start_run<reply>(r, [&](handler_run& run) { return (spot.*Handler)(served, run.context()); });
+/// Calls a handler of an object, `call(message, context)`, and leaves its answer in the record.
+template <class Message, class Result, class Call>
+handler_run* serve_record(execution_object& object, record* r, Call call) {
+  using reply = typename task_value<Result>::type;
+  auto& served = *static_cast<const Message*>(decoded_body(*r, object, packet_type_of<Message>()));
+  if constexpr (task_value<Result>::is_task) {
+    return start_run<reply>(r, [&](handler_run& run) { return call(served, run.context()); });
   } else {
     const message_context context{&object, r};
     if constexpr (std::is_void_v<reply>) {
-      (spot.*Handler)(served, context);
+      call(served, context);
       r->body.reset();
     } else {
-      auto answer = (spot.*Handler)(served, context);
+      auto answer = call(served, context);
       r->body.template emplace<reply>(std::move(answer));
     }
     return nullptr;
   }
+}
+
+template <auto Handler>
+handler_run* packet_handler<Handler>::invoke(spot_object& object, record* r) {
+  auto& spot = static_cast<typename shape::owner&>(*object.application());
+  return serve_record<message_type, typename shape::result>(
+    object, r, [&spot](const message_type& m, const message_context& context) { return (spot.*Handler)(m, context); });
+}
+
+template <auto Handler>
+handler_run* actor_handler<Handler>::invoke(actor_object& who, spot_object& object, record* r) {
+  auto& spot = static_cast<typename shape::owner&>(*object.application());
+  auto& actor = static_cast<actor_type&>(*who.application());
+  return serve_record<message_type, typename shape::result>(
+    who, r, [&](const message_type& m, const message_context& context) { return (spot.*Handler)(actor, context, m); });
 }
 
 template <auto Handler>

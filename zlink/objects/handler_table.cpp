@@ -15,14 +15,25 @@ const handler_table* handler_tables::intern(handler_set registered) {
   return tables_.emplace_back(std::make_unique<handler_table>(std::move(registered))).get();
 }
 
-void handler_table_builder::add(handler_entry entry) {
-  for (const auto& e : registered_.packets)
+namespace {
+
+template <class Entry>
+void add_once(std::vector<Entry>& entries, Entry entry, const char* whose) {
+  for (const auto& e : entries)
     if (e.packet_name == entry.packet_name && e.replies == entry.replies)
       throw operation_failed{error{error_kind::internal_failure,
-                                   std::string{"two handlers for "} + (entry.replies ? "requests" : "sends")
+                                   std::string{"two "} + whose + " for " + (entry.replies ? "requests" : "sends")
                                      + " of packet \"" + entry.packet_name + "\"; register one, or give one of them "
                                      + "another packet name"}};
-  registered_.packets.push_back(std::move(entry));
+  entries.push_back(std::move(entry));
+}
+
+} // namespace
+
+void handler_table_builder::add(handler_entry entry) { add_once(registered_.packets, std::move(entry), "handlers"); }
+
+void handler_table_builder::add(actor_handler_entry entry) {
+  add_once(registered_.actors, std::move(entry), "Actor handlers");
 }
 
 void handler_table_builder::add(event_entry entry) {
@@ -36,19 +47,38 @@ void handler_table_builder::add(event_entry entry) {
 
 namespace {
 
-const handler_entry* find_exactly(const handler_table& table, payload& body, bool request) {
-  if (auto* packet = body.packet()) {
-    const auto* entry = table.find(packet, request);
-    return entry != nullptr ? entry : table.find(packet->name, request); // another type under that name (M-29)
-  }
-  if (auto* encoded = body.get<encoded_value>())
-    return table.find(encoded->packet_name(), request);
-  if (auto* message = body.get<caf::message>())
-    if (const auto* packet = packet_of(*message)) { // then it is that packet (D-11), under its name (M-29)
-      const auto* entry = table.find(packet, request);
-      return entry != nullptr ? entry : table.find(packet->name, request);
-    }
+template <class Entry>
+const Entry* find_by_type(const std::vector<Entry>& entries, const packet_type* packet, bool replies) noexcept {
+  for (const auto& e : entries)
+    if (e.packet == packet && e.replies == replies && e.packet_name == packet->name)
+      return &e;
+  for (const auto& e : entries) // another type under that name (M-29)
+    if (e.replies == replies && e.packet_name == packet->name)
+      return &e;
   return nullptr;
+}
+
+template <class Entry>
+const Entry* find_exactly(const std::vector<Entry>& entries, payload& body, bool request) {
+  if (auto* packet = body.packet())
+    return find_by_type(entries, packet, request);
+  if (auto* encoded = body.get<encoded_value>()) {
+    for (const auto& e : entries)
+      if (e.replies == request && e.packet_name == encoded->packet_name())
+        return &e;
+    return nullptr;
+  }
+  if (auto* message = body.get<caf::message>())
+    if (const auto* packet = packet_of(*message)) // then it is that packet (D-11), under its name (M-29)
+      return find_by_type(entries, packet, request);
+  return nullptr;
+}
+
+template <class Entry>
+const Entry* find_for(const std::vector<Entry>& entries, payload& body, bool request) {
+  const auto* entry = find_exactly(entries, body, request);
+  // A send may be served by a handler that replies; nobody gets the reply.
+  return entry != nullptr || request ? entry : find_exactly(entries, body, true);
 }
 
 /// The value as another type that takes the same name: what encoding between nodes would do (M-4, M-29).
@@ -71,9 +101,11 @@ void* converted_body(record& r, const execution_object& object, const packet_typ
 } // namespace
 
 const handler_entry* find_handler(const handler_table& table, payload& body, bool request) {
-  const auto* entry = find_exactly(table, body, request);
-  // A send may be served by a handler that replies; nobody gets the reply.
-  return entry != nullptr || request ? entry : find_exactly(table, body, true);
+  return find_for(table.set().packets, body, request);
+}
+
+const actor_handler_entry* find_actor_handler(const handler_table& table, payload& body, bool request) {
+  return find_for(table.set().actors, body, request);
 }
 
 void* decoded_body(record& r, const execution_object& object, const packet_type& wanted) {

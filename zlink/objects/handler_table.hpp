@@ -14,6 +14,7 @@
 
 namespace zlink::detail {
 
+class actor_object;
 class spot_object;
 
 /// One registered member function.
@@ -25,6 +26,18 @@ struct handler_entry {
   handler_run* (*invoke)(spot_object& object, record* r) = nullptr;
 
   friend bool operator==(const handler_entry& a, const handler_entry& b) noexcept {
+    return a.invoke == b.invoke && a.packet_name == b.packet_name;
+  }
+};
+
+/// One registered member function for messages to Actors that belong to the Spot (M-32).
+struct actor_handler_entry {
+  const packet_type* packet = nullptr;
+  std::string packet_name;
+  bool replies = false;
+  handler_run* (*invoke)(actor_object& who, spot_object& spot, record* r) = nullptr;
+
+  friend bool operator==(const actor_handler_entry& a, const actor_handler_entry& b) noexcept {
     return a.invoke == b.invoke && a.packet_name == b.packet_name;
   }
 };
@@ -42,33 +55,21 @@ struct event_entry {
 struct handler_set {
   std::vector<handler_entry> packets;
   std::vector<event_entry> events;
+  std::vector<actor_handler_entry> actors;
 
-  bool empty() const noexcept { return packets.empty() && events.empty(); }
+  bool empty() const noexcept { return packets.empty() && events.empty() && actors.empty(); }
   friend bool operator==(const handler_set&, const handler_set&) = default;
 };
 
 class handler_table {
 public:
   explicit handler_table(handler_set set) : set_(std::move(set)) {}
-  const handler_entry* find(const packet_type* packet, bool replies) const noexcept {
-    for (const auto& e : set_.packets)
-      if (e.packet == packet && e.replies == replies && e.packet_name == packet->name)
-        return &e;
-    return nullptr;
-  }
-  const handler_entry* find(std::string_view packet_name, bool replies) const noexcept {
-    for (const auto& e : set_.packets)
-      if (e.replies == replies && e.packet_name == packet_name)
-        return &e;
-    return nullptr;
-  }
   const handler_entry* find_event(std::string_view channel, std::string_view topic, std::string_view packet_name) const noexcept {
     for (const auto& e : set_.events)
       if (e.handler.packet_name == packet_name && e.topic == topic && e.channel == channel)
         return &e.handler;
     return nullptr;
   }
-  const std::vector<handler_entry>& entries() const noexcept { return set_.packets; }
   const handler_set& set() const noexcept { return set_; }
 
 private:
@@ -91,6 +92,7 @@ public:
   /// Throws `operation_failed(internal_failure)` for a key that is there already (M-50).
   void add(handler_entry entry);
   void add(event_entry entry);
+  void add(actor_handler_entry entry);
   handler_set take() { return std::move(registered_); }
 
 private:
@@ -122,6 +124,7 @@ struct member_shape<R (C::*)(A...)> {
   template <class... Wanted>
   static constexpr bool takes = std::is_same_v<std::tuple<A...>, std::tuple<Wanted...>>;
   using first = std::tuple_element_t<0, std::tuple<A..., void>>;
+  using third = std::tuple_element_t<2, std::tuple<A..., void, void, void>>;
 };
 template <class R, class C, class... A>
 struct member_shape<R (C::*)(A...) const> : member_shape<R (C::*)(A...)> {};
@@ -135,6 +138,7 @@ struct member_shape<R (C::*)(A...) const noexcept> : member_shape<R (C::*)(A...)
 void* decoded_body(record& r, const execution_object& object, const packet_type& wanted);
 /// The entry that serves this body, by type or by the packet name it travels under; null if there is none.
 const handler_entry* find_handler(const handler_table& table, payload& body, bool request);
+const actor_handler_entry* find_actor_handler(const handler_table& table, payload& body, bool request);
 
 template <auto Handler>
 struct packet_handler {
@@ -149,6 +153,29 @@ struct packet_handler {
 
   static handler_run* invoke(spot_object& object, record* r);
   static handler_entry entry(std::string packet_name) {
+    const auto& type = packet_type_of<message_type>();
+    if (packet_name.empty())
+      packet_name = type.name;
+    return {&type, std::move(packet_name), !std::is_void_v<reply>, &invoke};
+  }
+};
+
+template <auto Handler>
+struct actor_handler {
+  using shape = member_shape<decltype(Handler)>;
+  static_assert(shape::known, "a handler is a member function: add_actor_handler<&my_spot::on_something>()");
+  using actor_type = std::remove_cvref_t<typename shape::first>;
+  using message_type = std::remove_cvref_t<typename shape::third>;
+  static_assert(packet<message_type>, "a handler's message needs a ZLINK_PACKET line");
+  static_assert(shape::template takes<actor_type&, const message_context&, const message_type&>,
+                "an Actor's handler takes (my_actor&, const zlink::message_context&, const message&)");
+  static_assert(std::is_same_v<actor_type, typename shape::owner::actor_type>,
+                "the handler takes another Actor class than its Spot is declared with");
+  using reply = typename task_value<typename shape::result>::type;
+  static_assert(std::is_void_v<reply> || packet<reply>, "a handler returns nothing or a packet, or a task of either");
+
+  static handler_run* invoke(actor_object& who, spot_object& spot, record* r);
+  static actor_handler_entry entry(std::string packet_name) {
     const auto& type = packet_type_of<message_type>();
     if (packet_name.empty())
       packet_name = type.name;

@@ -2,29 +2,30 @@
 
 namespace zlink::detail {
 
-void object_table::replace(spot_object& out, counted_ptr<spot_object> in) {
-  const hashed_id key{out};
+void object_table::replace(hosted_object& out, counted_ptr<hosted_object> in) {
+  const hashed_address key{out};
   auto& part = shard_of(key);
-  counted_ptr<spot_object> gone; // released outside of the lock
+  counted_ptr<hosted_object> gone; // released outside of the lock
   std::lock_guard guard{part.mutex};
-  const auto i = part.spots.find(key);
-  if (i != part.spots.end() && i->get() == &out) {
+  const auto i = part.objects.find(key);
+  if (i != part.objects.end() && i->get() == &out) {
     gone = *i;
-    part.spots.erase(i);
+    part.objects.erase(i);
   }
-  part.spots.insert(std::move(in));
+  part.objects.insert(std::move(in));
 }
 
-bool object_table::erase(spot_object& object) noexcept {
-  const hashed_id key{object};
+bool object_table::erase(hosted_object& object) noexcept {
+  const hashed_address key{object};
   auto& part = shard_of(key);
-  counted_ptr<spot_object> gone;
+  counted_ptr<hosted_object> gone;
   std::lock_guard guard{part.mutex};
-  const auto i = part.spots.find(key);
-  if (i == part.spots.end() || i->get() != &object)
+  const auto i = part.objects.find(key);
+  if (i == part.objects.end() || i->get() != &object)
     return false;
   gone = *i;
-  part.spots.erase(i);
+  part.objects.erase(i);
+  removed(object);
   return true;
 }
 
@@ -32,7 +33,7 @@ std::size_t object_table::size() const noexcept {
   std::size_t count = 0;
   for (auto& part : shards_) {
     std::lock_guard guard{part.mutex};
-    count += part.spots.size();
+    count += part.objects.size();
   }
   return count;
 }
@@ -41,7 +42,20 @@ std::vector<counted_ptr<spot_object>> object_table::snapshot() const {
   std::vector<counted_ptr<spot_object>> all;
   for (auto& part : shards_) {
     std::lock_guard guard{part.mutex};
-    all.insert(all.end(), part.spots.begin(), part.spots.end());
+    for (const auto& object : part.objects)
+      if (!object->is_actor())
+        all.push_back(counted_ptr<spot_object>::share(static_cast<spot_object*>(object.get())));
+  }
+  return all;
+}
+
+std::vector<counted_ptr<actor_object>> object_table::actor_snapshot() const {
+  std::vector<counted_ptr<actor_object>> all;
+  for (auto& part : shards_) {
+    std::lock_guard guard{part.mutex};
+    for (const auto& object : part.objects)
+      if (object->is_actor())
+        all.push_back(counted_ptr<actor_object>::share(static_cast<actor_object*>(object.get())));
   }
   return all;
 }

@@ -1,11 +1,13 @@
-// Who is here: Spot id -> object. Finding and appending are one step under the shard's lock, so a record never reaches an
+// Who is here: address -> Spot or Actor. Finding and appending are one step under the shard's lock, so a record never reaches an
 // object that has left.
 #pragma once
 
 #include "zlink/execution/counted.hpp"
+#include "zlink/membership/actor_object.hpp"
 #include "zlink/objects/spot_object.hpp"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string_view>
 #include <unordered_set>
@@ -25,84 +27,102 @@ public:
     admission verdict = admission::sealed;
   };
 
-  /// Appends `r` to the Spot's application lane if it is here and admits it; otherwise `r` stays with the caller.
+  /// Appends `r` to the object's application lane if it is here and admits it; otherwise `r` stays with the caller.
   /// `may_stage`: the record carries Instance intent.
   /// `arrival`: it came from another node, lack of room is no reason.
   template <class Prepare>
-  delivery deliver(std::string_view id, record* r, bool may_stage, bool arrival, Prepare before_submit) noexcept {
-    const hashed_id key{id};
+  delivery deliver(std::string_view address, record* r, bool may_stage, bool arrival, Prepare before_submit) noexcept {
+    const hashed_address key{address};
     auto& part = shard_of(key);
     std::lock_guard guard{part.mutex};
-    const auto i = part.spots.find(key);
-    if (i == part.spots.end())
+    const auto i = part.objects.find(key);
+    if (i == part.objects.end())
       return {};
-    spot_object& object = **i;
+    hosted_object& object = **i;
     if (!before_submit(object))
       return {true, admission::sealed};
     return {true, arrival ? object.submit_arrival(r, may_stage) : object.submit(r, may_stage)};
   }
 
   /// The object, or null.
-  counted_ptr<spot_object> find(std::string_view id) const noexcept {
-    const hashed_id key{id};
+  counted_ptr<hosted_object> find_any(std::string_view address) const noexcept {
+    const hashed_address key{address};
     auto& part = shard_of(key);
     std::lock_guard guard{part.mutex};
-    const auto i = part.spots.find(key);
-    return i == part.spots.end() ? counted_ptr<spot_object>{} : *i;
+    const auto i = part.objects.find(key);
+    return i == part.objects.end() ? counted_ptr<hosted_object>{} : *i;
+  }
+  counted_ptr<spot_object> find(std::string_view spot_id) const noexcept {
+    auto found = find_any(spot_id);
+    if (!found || found->is_actor()) // an address of the other kind was asked for
+      return {};
+    return counted_ptr<spot_object>::adopt(static_cast<spot_object*>(found.release()));
+  }
+  counted_ptr<actor_object> find_actor(std::string_view actor_id) const {
+    return counted_ptr<actor_object>::adopt(static_cast<actor_object*>(find_any(actor_address(actor_id)).release()));
   }
 
   /// Adds the object with `first` in its application lane, before anybody can find it. False, and nothing happens, if
   /// there is an object of that id.
-  bool insert(counted_ptr<spot_object> object, record* first = nullptr) {
-    auto& part = shard_of(hashed_id{*object});
+  bool insert(counted_ptr<hosted_object> object, record* first = nullptr) {
+    auto& part = shard_of(hashed_address{*object});
     std::lock_guard guard{part.mutex};
     auto* added = object.get();
-    if (!part.spots.insert(std::move(object)).second)
+    if (!part.objects.insert(std::move(object)).second)
       return false;
+    this->added(*added);
     if (first != nullptr)
       added->submit_unchecked(first, true);
     return true;
   }
   /// Takes `out` from the table and puts `in` in its place, as one step for arrivals.
-  void replace(spot_object& out, counted_ptr<spot_object> in);
-  bool erase(spot_object& object) noexcept;
+  void replace(hosted_object& out, counted_ptr<hosted_object> in);
+  bool erase(hosted_object& object) noexcept;
 
+  /// Spots and Actors.
   std::size_t size() const noexcept;
+  std::size_t spots() const noexcept { return size() - actors(); }
+  std::size_t actors() const noexcept { return actors_.load(std::memory_order_acquire); }
   /// A copy of the references, shard by shard; objects come and go meanwhile.
   std::vector<counted_ptr<spot_object>> snapshot() const;
+  std::vector<counted_ptr<actor_object>> actor_snapshot() const;
 
 private:
   /// Hashed once for each search.
-  struct hashed_id {
-    explicit hashed_id(std::string_view text) noexcept : id(text), hash(std::hash<std::string_view>{}(text)) {}
-    explicit hashed_id(const spot_object& object) noexcept : id(object.id()), hash(object.id_hash()) {}
-    std::string_view id;
+  struct hashed_address {
+    explicit hashed_address(std::string_view text) noexcept : address(text), hash(std::hash<std::string_view>{}(text)) {}
+    explicit hashed_address(const hosted_object& object) noexcept
+      : address(object.address()), hash(object.address_hash()) {}
+    std::string_view address;
     std::size_t hash;
   };
-  struct id_hash {
+  struct address_hash {
     using is_transparent = void;
-    std::size_t operator()(const hashed_id& key) const noexcept { return key.hash; }
-    std::size_t operator()(const counted_ptr<spot_object>& o) const noexcept { return o->id_hash(); }
+    std::size_t operator()(const hashed_address& key) const noexcept { return key.hash; }
+    std::size_t operator()(const counted_ptr<hosted_object>& o) const noexcept { return o->address_hash(); }
   };
-  struct id_equal {
+  struct address_equal {
     using is_transparent = void;
-    bool operator()(const hashed_id& key, const counted_ptr<spot_object>& o) const noexcept {
-      return key.hash == o->id_hash() && key.id == o->id();
+    bool operator()(const hashed_address& key, const counted_ptr<hosted_object>& o) const noexcept {
+      return key.hash == o->address_hash() && key.address == o->address();
     }
-    bool operator()(const counted_ptr<spot_object>& o, const hashed_id& key) const noexcept { return (*this)(key, o); }
-    bool operator()(const counted_ptr<spot_object>& a, const counted_ptr<spot_object>& b) const noexcept {
-      return a->id() == b->id();
+    bool operator()(const counted_ptr<hosted_object>& o, const hashed_address& key) const noexcept { return (*this)(key, o); }
+    bool operator()(const counted_ptr<hosted_object>& a, const counted_ptr<hosted_object>& b) const noexcept {
+      return a->address() == b->address();
     }
   };
   struct alignas(64) shard {
     mutable std::mutex mutex;
-    std::unordered_set<counted_ptr<spot_object>, id_hash, id_equal> spots;
+    std::unordered_set<counted_ptr<hosted_object>, address_hash, address_equal> objects;
   };
   static constexpr std::size_t shards = 64;
 
-  shard& shard_of(const hashed_id& key) const noexcept { return shards_[(key.hash >> 7) % shards]; }
+  shard& shard_of(const hashed_address& key) const noexcept { return shards_[(key.hash >> 7) % shards]; }
+  void added(const hosted_object& object) noexcept { actors_.fetch_add(object.is_actor() ? 1 : 0, std::memory_order_acq_rel); }
+  void removed(const hosted_object& object) noexcept { actors_.fetch_sub(object.is_actor() ? 1 : 0, std::memory_order_acq_rel); }
 
   mutable std::array<shard, shards> shards_;
+  std::atomic<std::size_t> actors_{0};
 };
 
 } // namespace zlink::detail

@@ -19,7 +19,7 @@ task<row_outcome> change_row(host_runtime& host, row_change change) {
   std::chrono::milliseconds pause{2};
   for (;;) {
     if (!change.seen) {
-      auto reading = host.repository->read_spot(change.id);
+      auto reading = host.repository->read_object(change.id);
       auto read = co_await std::move(reading);
       if (const auto* found = placement::seen_in(read))
         change.seen = *found;

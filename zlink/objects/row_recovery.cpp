@@ -15,8 +15,9 @@ std::chrono::milliseconds patience_of(const placement::pending_creation& pending
 } // namespace
 
 void row_recovery::note_own_row(const std::string& id, const placement::row_record& row) {
-  const auto known = suspects_.find(id);
-  if (host_.objects.find(id) || host_.ending()) {
+  const auto address = placement::address_of(row.kind, id);
+  const auto known = suspects_.find(address);
+  if (host_.objects.find_any(address) || host_.ending()) {
     if (known != suspects_.end())
       suspects_.erase(known);
     return;
@@ -25,30 +26,31 @@ void row_recovery::note_own_row(const std::string& id, const placement::row_reco
   if (known == suspects_.end() || known->second.generation != row.generation) {
     if (suspects_.size() >= most_suspects)
       suspects_.clear(); // most of them are gone; the others are met again
-    suspects_.insert_or_assign(id, suspect{row.generation, now});
+    suspects_.insert_or_assign(address, suspect{row.generation, now});
     return;
   }
   if (row.pending && now - known->second.since < patience_of(*row.pending))
     return;
   suspects_.erase(known);
-  start_coroutine(settle(id, row.generation), [](result<void>) {});
+  start_coroutine(settle(address, row.generation), [](result<void>) {});
 }
 
-task<void> row_recovery::settle(std::string id, object_generation generation) {
-  auto reading = host_.repository->read_spot(id);
+task<void> row_recovery::settle(std::string address, object_generation generation) {
+  auto reading = host_.repository->read_object(address);
   auto outcome = co_await std::move(reading);
   const auto* seen = placement::seen_in(outcome);
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
-  if (row == nullptr || !host_.ownership->held() || row->generation != generation || row->owner != host_.token() || host_.objects.find(id))
+  if (row == nullptr || !host_.ownership->held() || row->generation != generation || row->owner != host_.token()
+      || host_.objects.find_any(address))
     co_return;
   bool payload_lost = false;
   if (row->kind == placement::object_kind::instance_spot && row->root && !row->closing && !row->payload_lost) {
-    auto resuming = host_.activations.resume(id, *seen);
+    auto resuming = host_.activations.resume(address, *seen);
     payload_lost = !co_await std::move(resuming);
     if (!payload_lost)
       co_return;
   }
-  auto ending = end_row(id, *seen, payload_lost);
+  auto ending = end_row(std::string{id_in(address)}, *seen, payload_lost);
   co_await std::move(ending);
 }
 

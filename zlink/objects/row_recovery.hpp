@@ -26,7 +26,7 @@ public:
   void note_own_row(const std::string& id, const placement::row_record& row);
 
 private:
-  task<void> settle(std::string id, object_generation generation);
+  task<void> settle(std::string address, object_generation generation);
   task<void> end_row(std::string id, placement::observed_object seen, bool payload_lost);
 
   static constexpr std::size_t most_suspects = 4096;

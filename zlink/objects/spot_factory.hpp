@@ -3,9 +3,9 @@
 
 #include "zlink/identity.hpp"
 #include "zlink/objects/handler_table.hpp"
+#include "zlink/objects/slot_count.hpp"
 #include "zlink/unique_function.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,28 +14,11 @@
 
 namespace zlink::detail {
 
+class actor_callbacks;
 class spot_application;
 
 enum class execution_mode : std::uint8_t { spot_wide, per_actor };
 enum class relocation_policy : std::uint8_t { none, disable, recreate, preserve_state };
-
-/// Spots in being against the node's own ceiling, whatever the store says (C-37). Any thread.
-class slot_count {
-public:
-  /// False, and nothing taken: `limit` are in being. 0: no limit.
-  bool take(std::uint32_t limit) noexcept {
-    if (limit == 0 || taken_.load(std::memory_order_relaxed) < limit) {
-      if (taken_.fetch_add(1, std::memory_order_acq_rel) < limit || limit == 0)
-        return true;
-      give_back();
-    }
-    return false;
-  }
-  void give_back() noexcept { taken_.fetch_sub(1, std::memory_order_acq_rel); }
-
-private:
-  std::atomic<std::uint32_t> taken_{0};
-};
 
 struct spot_factory {
   spot_kind kind = spot_kind::instance;
@@ -44,6 +27,8 @@ struct spot_factory {
   execution_mode mode = execution_mode::spot_wide;
   relocation_policy policy = relocation_policy::none;
   bool application_signaled = false;
+  std::type_index actor_class = typeid(void); ///< of its members; void: it hosts no Actors (C-136)
+  actor_callbacks* (*about_actors)(spot_application&) = nullptr; ///< of such an instance
   std::shared_ptr<const void> adapter; ///< set with `preserve_state`
   std::shared_ptr<void> builder;       ///< what the registration callback was given, dead by now (C-26)
   std::uint32_t limit = 0; ///< of this type on this node, 0: none

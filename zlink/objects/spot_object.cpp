@@ -11,30 +11,24 @@ namespace zlink::detail {
 
 spot_object::spot_object(const object_home& home, spot_observer& observer, execution_domain& domain,
                          counted_ptr<gate> gate, const spot_factory& factory, std::string id)
-  : execution_object(domain, std::move(gate), admission_word::staging_bit), home_(home), observer_(observer),
-    factory_(&factory), id_(std::move(id)),
-    id_hash_(std::hash<std::string_view>{}(id_)) {}
+  : hosted_object(home, domain, std::move(gate), std::move(id)), observer_(observer), factory_(&factory) {}
 
 spot_object::~spot_object() { assert(application_ == nullptr && "disposed inside its gate before"); }
 
 bool spot_object::take_place() noexcept {
   if (factory_->kind == spot_kind::entry || has_place_.load(std::memory_order_acquire))
     return true;
-  if (!home_.spots.take(home_.spot_limit))
-    return false;
-  if (!factory_->in_being.take(factory_->limit)) {
-    home_.spots.give_back();
-    return false;
-  }
-  has_place_.store(true, std::memory_order_release);
-  return true;
+  const auto& node = home_node();
+  const bool taken = take_both(node.spots, node.spot_limit, factory_->in_being, factory_->limit);
+  has_place_.store(taken, std::memory_order_release);
+  return taken;
 }
 
 void spot_object::return_place() noexcept {
   if (!has_place_.exchange(false, std::memory_order_acq_rel))
     return;
   factory_->in_being.give_back();
-  home_.spots.give_back();
+  home_node().spots.give_back();
 }
 
 void spot_object::construct() {
@@ -60,7 +54,7 @@ void spot_object::construct() {
 }
 
 void spot_object::dispose() noexcept {
-  fenced_.store(true, std::memory_order_release);
+  fence();
   return_place();
   if (timers_) {
     timers_->stop();
@@ -113,6 +107,8 @@ void spot_object::register_handler(handler_entry entry) { registrations().add(st
 
 void spot_object::register_subscription(event_entry entry) { registrations().add(std::move(entry)); }
 
+void spot_object::register_actor_handler(actor_handler_entry entry) { registrations().add(std::move(entry)); }
+
 std::span<const event_entry> spot_object::events() const noexcept {
   return handlers_ == nullptr ? std::span<const event_entry>{} : std::span{handlers_->set().events};
 }
@@ -163,7 +159,7 @@ dispatched spot_object::dispatch_message(record* r) {
       return {nullptr, call.answer()};
   }
   note_no_handler(*this, *r);
-  error what{error_kind::not_found, "spot \"" + id_ + "\" of type \"" + factory_->type + "\" has no handler for "
+  error what{error_kind::not_found, "spot \"" + id() + "\" of type \"" + factory_->type + "\" has no handler for "
                                       + (request ? "requests" : "sends") + " of packet \"" + packet_name_of(r->body) + '"'};
   r->body.reset();
   if (request)

@@ -1,8 +1,8 @@
 // A Spot that lives here: identity, application instance, handlers, timers, and the state of its ending.
 #pragma once
 
-#include "zlink/execution/execution_object.hpp"
-#include "zlink/identity.hpp"
+#include "zlink/membership/spot_members.hpp"
+#include "zlink/objects/hosted_object.hpp"
 #include "zlink/objects/spot_factory.hpp"
 #include "zlink/spot.hpp"
 
@@ -19,18 +19,6 @@ class face_port;
 class host_runtime;
 class spot_timers;
 
-/// What all objects of one mesh node share.
-struct object_home {
-  host_runtime* host = nullptr;
-  std::string mesh_name;
-  std::string node_rid;
-  std::chrono::milliseconds request_timeout{};
-  std::chrono::milliseconds send_timeout{};
-  std::chrono::milliseconds instance_idle_timeout{};
-  std::uint32_t spot_limit = 0;
-  mutable slot_count spots; ///< User and Instance Spots
-};
-
 /// Who is told how a Spot fares; implemented by activation and close.
 class spot_observer {
 public:
@@ -43,34 +31,22 @@ protected:
   ~spot_observer() = default;
 };
 
-class spot_object final : public execution_object {
+class spot_object final : public hosted_object {
 public:
   spot_object(const object_home& home, spot_observer& observer, execution_domain& domain, counted_ptr<gate> gate,
               const spot_factory& factory, std::string id);
 
-  // -- identity; fixed when the reservation is known, read afterwards from any thread ----------------------------------
-  const std::string& id() const noexcept { return id_; }
-  /// `std::hash` of the id as `std::string_view`.
-  std::size_t id_hash() const noexcept { return id_hash_; }
+  // -- any thread ------------------------------------------------------------------------------------------------------
+  const std::string& id() const noexcept { return address(); }
   const spot_factory& factory() const noexcept { return *factory_; }
-  const object_home& home_node() const noexcept { return home_; }
-  std::string_view mesh_name() const noexcept override { return home_.mesh_name; }
+  const std::string& type() const noexcept override { return factory_->type; }
   std::string_view surface() const noexcept override;
-  std::string_view spot_id() const noexcept override { return id_; }
   std::string subject_of(record& r) const override;
-  steady_duration send_patience() const noexcept override { return home_.send_timeout; }
-  /// Zero before the reservation.
-  object_generation generation() const noexcept { return {generation_.load(std::memory_order_acquire)}; }
-  authority_generation authority() const noexcept { return {authority_.load(std::memory_order_acquire)}; }
-  void set_generations(object_generation object, authority_generation authority) noexcept {
-    authority_.store(authority.value, std::memory_order_release);
-    generation_.store(object.value, std::memory_order_release);
-  }
-
-  /// A place under the ceilings of its node and type, which it has until `return_place` or `dispose`. False: there is none
-  /// (C-37). Entry Spots take none.
-  bool take_place() noexcept;
-  void return_place() noexcept;
+  /// An Entry Spot takes no place.
+  bool take_place() noexcept override;
+  void return_place() noexcept override;
+  /// Actors that belong here, and those that have been let in and are on their way (J-150).
+  spot_members& members() noexcept { return members_; }
 
   // -- inside a turn ---------------------------------------------------------------------------------------------------
 
@@ -78,7 +54,7 @@ public:
   /// `operation_failed` for an instance that exposes a foreign context (C-83).
   void construct();
   /// Destroys the instance, its timers and its face. The object keeps identity only.
-  void dispose() noexcept;
+  void dispose() noexcept override;
   spot_application* application() const noexcept { return application_.get(); }
   /// Throws `operation_failed` in a turn of a part: the face belongs to the Spot's own gate.
   caf::event_based_actor* self();
@@ -88,10 +64,11 @@ public:
   /// A new registration while `configure()` runs.
   void register_handler(handler_entry entry);
   void register_subscription(event_entry entry);
+  void register_actor_handler(actor_handler_entry entry);
+  /// Null without any; fixed once it is constructed.
+  const handler_table* handlers() const noexcept { return handlers_; }
   /// What it has subscribed to; fixed once it is constructed.
   std::span<const event_entry> events() const noexcept;
-  /// After the closing seal: operations of the context end in `unavailable` (M-24).
-  bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
   /// When the last handler ended; any thread, kept only where the mesh has an idle timeout.
   steady_time last_work() const noexcept { return steady_time{steady_duration{last_work_.load(std::memory_order_relaxed)}}; }
   void note_work(steady_time now) noexcept {
@@ -106,6 +83,7 @@ public:
   dispatched dispatch(record* r) override;
   void consume_caf_event(record& r) override;
   std::optional<error_kind> yield_refused() const noexcept override;
+  bool may_join() const noexcept override { return factory_->kind != spot_kind::instance; }
   void on_quiet() noexcept override { observer_.spot_quiet(*this); }
   void on_handler_ended(record& r) noexcept override;
   void on_rest(steady_time now) noexcept override { note_work(now); }
@@ -123,13 +101,8 @@ private:
   void pass_pending_boundary();
   void pass_boundary();
 
-  const object_home& home_;
   spot_observer& observer_;
   const spot_factory* factory_;
-  std::string id_;
-  const std::size_t id_hash_;
-  std::atomic<std::uint64_t> generation_{0};
-  std::atomic<std::uint64_t> authority_{0};
   std::unique_ptr<spot_application> application_;
   const handler_table* handlers_ = nullptr;
   handler_table_builder* configuring_ = nullptr;
@@ -138,7 +111,7 @@ private:
   behavior_call* serving_ = nullptr;
   std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
-  std::atomic<bool> fenced_{false};
+  spot_members members_;
   std::atomic<bool> has_place_{false};
   bool first_record_pending_ = false;
   bool boundary_pending_ = false; ///< signalled, and not passed yet

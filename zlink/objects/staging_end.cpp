@@ -5,26 +5,26 @@
 
 namespace zlink::detail {
 
-void activation::discard(spot_object& object, error why) {
+void activation::discard(hosted_object& object, error why) {
   host_.trace(object, "failed", to_string(why.kind()));
   end_staging(object, std::move(why));
 }
 
-void activation::reject(spot_object& object) {
+void activation::reject(hosted_object& object) {
   host_.trace(object, "rejected");
-  end_staging(object, {error_kind::unavailable, '"' + object.id() + "\" was not created"});
+  end_staging(object, {error_kind::unavailable, described(object.address()) + " was not created"});
 }
 
-void activation::end_staging(spot_object& object, error why) {
+void activation::end_staging(hosted_object& object, error why) {
   object.application_word().set(admission_word::sealed_bit);
   for (auto& message : host_.waiting->take(object))
     message.fail(why);
   object.submit_step(std::make_unique<turn_step>([this, why = std::move(why)](execution_object& target) {
-    auto& spot = static_cast<spot_object&>(target);
-    host_.objects.erase(spot); // before anybody learns of the failure, and calls again
-    spot.home().fail_operations(spot, why);
-    spot.refuse_waiting(why, true);
-    spot.dispose();
+    auto& ended = static_cast<hosted_object&>(target);
+    host_.objects.erase(ended); // before anybody learns of the failure, and calls again
+    ended.home().fail_operations(ended, why);
+    ended.refuse_waiting(why, true);
+    ended.dispose();
   }));
 }
 

@@ -1,5 +1,7 @@
 #include "zlink/placement/record_keys.hpp"
 
+#include "zlink/placement/object_address.hpp"
+
 namespace zlink::placement {
 
 namespace {
@@ -62,6 +64,14 @@ std::string spot_key(std::string_view spot_id) { return marked(spot_mark, spot_i
 
 std::string object_key(object_kind kind, std::string_view id) {
   return kind == object_kind::actor ? actor_key(id) : spot_key(id);
+}
+
+std::string address_key(std::string_view address) {
+  return detail::is_actor_address(address) ? actor_key(detail::id_in(address)) : spot_key(address);
+}
+
+std::string address_of(object_kind kind, const std::string& id) {
+  return kind == object_kind::actor ? detail::actor_address(id) : id;
 }
 
 std::string lease_key(const detail::unique_id& owner) { return with_id(lease_mark, owner); }

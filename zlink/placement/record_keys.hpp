@@ -14,6 +14,9 @@ std::string actor_key(std::string_view actor_id);
 /// The row of a User or Instance Spot, or the claim of an Entry Spot: these share one key space (S-22).
 std::string spot_key(std::string_view spot_id);
 std::string object_key(object_kind kind, std::string_view id);
+/// The same by address: see object_address.hpp.
+std::string address_key(std::string_view address);
+std::string address_of(object_kind kind, const std::string& id);
 
 std::string lease_key(const detail::unique_id& owner);
 std::string descriptor_key(std::string_view mesh_name, std::string_view node_rid);

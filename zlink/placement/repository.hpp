@@ -62,7 +62,8 @@ public:
       });
     });
   }
-  task<read_outcome<object_record>> read_spot(std::string_view id) { return read<object_record>(spot_key(id)); }
+  /// What stands under the address of a Spot or Actor.
+  task<read_outcome<object_record>> read_object(std::string_view address) { return read<object_record>(address_key(address)); }
   /// A batch of its own, outside of the batcher (leases, descriptors).
   task<store_outcome<store_write_result>> write(store_batch batch);
   task<store_outcome<store_scan_result>> scan(std::string prefix, std::string cursor, std::size_t limit);

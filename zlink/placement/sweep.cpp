@@ -119,7 +119,7 @@ std::vector<task<void>> sweep::steps_for(const pass& what, object_kind kind, con
 }
 
 bool sweep::is_own(const row_record& row, const owner_token& token) const {
-  return row.kind != object_kind::actor && !row.move && !row.aggregate && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
+  return !row.move && !row.aggregate && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
 }
 
 /// Side by side, so that their transitions share batches (D-19).

@@ -33,9 +33,9 @@ struct sweep_report {
 /// One per host. Every member is called inside the infrastructure unit. Await `stop()` before destroying it.
 class sweep {
 public:
-  /// A row of a Spot addressed to an own node lifecycle and the current token, outside of moves: its first activation may
+  /// A row addressed to an own node lifecycle and the current token, outside of moves: its first activation may
   /// have been interrupted (C-98), or nobody may know of it any more. Every pass reports it again while it stands.
-  using own_row = unique_function<void(const std::string& spot_id, const row_record& row)>;
+  using own_row = unique_function<void(const std::string& id, const row_record& row)>;
 
   sweep(detail::infrastructure& unit, repository& records, const ownership& owner, const sweep_settings& settings,
         own_row found);

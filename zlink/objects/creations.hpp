@@ -1,7 +1,9 @@
-// User Spots by explicit order: create, get or create, find, close (C-58 to C-79, C-112 to C-118).
+// User Spots and Actors by explicit order: create, get or create; find and close of Spots (C-58 to C-79, C-112 to C-125).
 #pragma once
 
 #include "zlink/manager.hpp"
+#include "zlink/objects/hosted_object.hpp"
+#include "zlink/messaging/control_calls.hpp"
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/resolver.hpp"
 #include "zlink/placement/directory.hpp"
@@ -23,13 +25,9 @@ class host_runtime;
 class link_session;
 class node_runtime;
 
-/// A creation request or reply as it is stored: packet name, content type, bytes.
-std::string join_request(std::string_view name, std::string_view content_type, byte_view data);
-/// Nothing for bytes that `join_request` does not make. `by`: with which the message is decoded when it is read.
-std::optional<message> split_request(std::string_view joined, std::shared_ptr<const decoding> by);
-
 /// What a coordinator reserved and the target builds (C-69).
 struct reservation {
+  placement::object_kind kind = placement::object_kind::user_spot;
   std::string id;
   std::string type;
   unique_id reservation;
@@ -41,13 +39,14 @@ struct reservation {
   steady_time due{};
 };
 
-class user_spots {
+class creations {
 public:
-  explicit user_spots(host_runtime& host) noexcept : host_(host) {}
-  user_spots(const user_spots&) = delete;
-  user_spots& operator=(const user_spots&) = delete;
+  explicit creations(host_runtime& host) noexcept : host_(host) {}
+  creations(const creations&) = delete;
+  creations& operator=(const creations&) = delete;
 
-  task<spot_create_result> create(create_call call, turn_use use, std::stop_token cancel);
+  /// `ended`: of a `spot_create_result` or `actor_create_result`, as the call says.
+  void create(create_call call, counted_ptr<operation_base> ended, turn_use use, std::stop_token cancel);
   task<std::optional<spot_ref>> find(std::string spot_id, std::stop_token cancel);
   task<bool> close(spot_ref spot, std::stop_token cancel);
 
@@ -60,7 +59,12 @@ public:
   task<bool> close_exactly(spot_ref spot, steady_time due);
 
   /// The reservation goes if whoever holds it has ended (C-79). Inside the unit.
-  task<void> release_if_dead(std::string id, placement::observed_object seen);
+  task<bool> release_if_dead(std::string address, placement::observed_object seen);
+
+  /// The owner by that row is to end the object: `close_spot` or `destroy_actor`. Throws the caller's error.
+  task<bool> ask_owner(placement::observed_object seen, control_command command, std::string id, steady_time due);
+  /// The object goes, whose owner has ended: by its exact generation (S-79). Throws the caller's error.
+  task<bool> release_dead(std::string address, object_generation generation, placement::observed_object seen);
 
 private:
   struct creation;
@@ -70,20 +74,23 @@ private:
   task<result<placement::live_node>> choose_target(node_runtime& node, creation& c);
   task<std::optional<message>> load_request(const placement::row_record& row);
   task<store_outcome<store_read_result>> task_of_raw_read(std::string key);
-  std::optional<placement::kept_terminal> terminal_of(const result<spot_create_response>& built,
+  std::optional<placement::kept_terminal> terminal_of(const result<accept_reject_response>& built,
                                                       const placement::row_record& row, const reservation& made);
   task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, steady_time due, bool commit);
   task<result<spot_create_result>> ask_target(node_runtime& node, placement::node_identity target, reservation made);
-  task<bool> ask_owner_to_close(placement::observed_object seen, spot_ref spot, steady_time due);
   task<control_answer> serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link);
   task<control_answer> serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link);
+  task<control_answer> serve_destroy(node_runtime& node, operation_id operation, bytes body, link_session& link);
+  void note_closed(operation_id operation);
   control_answer created_answer(const spot_create_result& built);
   std::string encode_reply(const message& reply);
   task<std::optional<control_answer>> ask(std::string mesh_name, std::string rid, std::uint16_t command,
                                           operation_id operation, bytes body, steady_time due);
   task<std::optional<control_answer>> kept_answer(node_runtime& node, const reservation& made);
   task<std::optional<spot_ref>> look_up(std::string id);
-  task<bool> release_dead(placement::observed_object seen, spot_ref spot);
+  counted_ptr<hosted_object> make_object(node_runtime& node, const reservation& made, const std::string& type);
+  task<result<accept_reject_response>> build(hosted_object& object, node_runtime& node, std::optional<message> request);
+  void open(hosted_object& object, node_runtime& node);
 
   host_runtime& host_;
   /// Creations under way for other nodes, with those that asked again meanwhile (C-75).

@@ -3,7 +3,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/mesh_links.hpp"
-#include "zlink/objects/user_spots.hpp"
+#include "zlink/objects/creations.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -61,7 +61,7 @@ steady_duration left_of(std::int64_t left_ms) {
 
 } // namespace
 
-task<std::optional<control_answer>> user_spots::ask(std::string mesh_name, std::string rid, std::uint16_t command,
+task<std::optional<control_answer>> creations::ask(std::string mesh_name, std::string rid, std::uint16_t command,
                                                     operation_id operation, bytes body, steady_time due) {
   auto& node = *host_.find_node(mesh_name);
   bool admitted = false;
@@ -89,9 +89,10 @@ task<std::optional<control_answer>> user_spots::ask(std::string mesh_name, std::
                                : error{error_kind::unavailable, "no link to the other node"});
 }
 
-task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, placement::node_identity target,
+task<result<spot_create_result>> creations::ask_target(node_runtime& node, placement::node_identity target,
                                                         reservation made) {
   create_question question;
+  question.kind = static_cast<std::uint8_t>(made.kind);
   question.id = made.id;
   question.type = made.type;
   question.reservation_high = made.reservation.high;
@@ -114,26 +115,25 @@ task<result<spot_create_result>> user_spots::ask_target(node_runtime& node, plac
   co_return done;
 }
 
-task<bool> user_spots::ask_owner_to_close(placement::observed_object seen, spot_ref spot, steady_time due) {
+task<bool> creations::ask_owner(placement::observed_object seen, control_command command, std::string id, steady_time due) {
   const auto& row = *placement::row_in(seen);
   const auto* node = host_.find_node(row.node.mesh_name);
   if (node == nullptr)
-    throw operation_failed{error{error_kind::unavailable, "this host has no node in the mesh of \"" + spot.spot_id + '"'}};
+    throw operation_failed{error{error_kind::unavailable, "this host has no node in the mesh of \"" + id + '"'}};
   close_question question;
-  question.id = spot.spot_id;
-  question.generation = spot.object_generation;
+  question.id = std::move(id);
+  question.generation = row.generation.value;
   question.authority = row.authority.value;
   question.version = seen.version;
   question.route = route_between(node->identity, row.node, due - host_.time->now());
-  auto asking = ask(row.node.mesh_name, row.node.node_rid, static_cast<std::uint16_t>(control_command::close_spot),
-                    host_.random->next_id(), encode(question), due);
+  auto asking = ask(row.node.mesh_name, row.node.node_rid, static_cast<std::uint16_t>(command), host_.random->next_id(), encode(question), due);
   const auto answer = co_await std::move(asking);
   if (auto failed = error_in(*answer))
     throw operation_failed{std::move(*failed)};
   co_return answer->closed;
 }
 
-task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link, std::uint16_t command,
+task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, std::uint16_t command,
                              operation_id operation, bytes body) {
   control_answer answer;
   try {
@@ -144,6 +144,9 @@ task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link,
       answer = co_await std::move(serving);
     } else if (command == static_cast<std::uint16_t>(control_command::close_spot)) {
       auto serving = serve_close(node, operation, std::move(body), *link);
+      answer = co_await std::move(serving);
+    } else if (command == static_cast<std::uint16_t>(control_command::destroy_actor)) {
+      auto serving = serve_destroy(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else {
       answer = answer_of({error_kind::protocol_error, "an unknown question"});
@@ -160,9 +163,13 @@ task<void> user_spots::serve(node_runtime& node, counted_ptr<link_session> link,
   link->send_control(static_cast<std::uint16_t>(control_command::answer), encode(envelope));
 }
 
-task<control_answer> user_spots::serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link) {
+task<control_answer> creations::serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   const auto question = decode<create_question>(body);
   reservation made;
+  if (question.kind != static_cast<std::uint8_t>(placement::object_kind::actor)
+      && question.kind != static_cast<std::uint8_t>(placement::object_kind::user_spot))
+    co_return answer_of({error_kind::protocol_error, "the question asks for an object that nobody creates by order"});
+  made.kind = static_cast<placement::object_kind>(question.kind);
   made.id = question.id;
   made.type = question.type;
   made.reservation = {question.reservation_high, question.reservation_low};
@@ -199,7 +206,7 @@ task<control_answer> user_spots::serve_create(node_runtime& node, operation_id o
   co_return answer;
 }
 
-control_answer user_spots::created_answer(const spot_create_result& built) {
+control_answer creations::created_answer(const spot_create_result& built) {
   control_answer answer;
   answer.state = static_cast<std::uint8_t>(built.state);
   answer.generation = built.spot.object_generation;
@@ -211,7 +218,7 @@ control_answer user_spots::created_answer(const spot_create_result& built) {
 }
 
 /// The outcome of the same operation, if it had one (C-74).
-task<std::optional<control_answer>> user_spots::kept_answer(node_runtime& node, const reservation& made) {
+task<std::optional<control_answer>> creations::kept_answer(node_runtime& node, const reservation& made) {
   const auto key = placement::terminal_key(made.source.node_rid, made.source.lifecycle, made.operation);
   auto reading = host_.repository->read<placement::creation_terminal>(key);
   const auto outcome = co_await std::move(reading);
@@ -232,12 +239,12 @@ task<std::optional<control_answer>> user_spots::kept_answer(node_runtime& node, 
   co_return answer;
 }
 
-task<control_answer> user_spots::serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link) {
+task<control_answer> creations::serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   const auto question = decode<close_question>(body);
   if (auto why = misdirected(question.route, node, link))
     co_return answer_of(*why);
   const auto due = host_.time->now() + left_of(question.route.left_ms);
-  auto reading = host_.repository->read_spot(question.id);
+  auto reading = host_.repository->read_object(question.id);
   const auto read = co_await std::move(reading);
   auto object = host_.objects.find(question.id);
   control_answer answer;
@@ -257,11 +264,35 @@ task<control_answer> user_spots::serve_close(node_runtime& node, operation_id op
     co_return answer_of({error_kind::unavailable, "the ownership of \"" + question.id + "\" has changed"});
   auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, nullptr);
   answer.closed = co_await std::move(closing);
-  if (answer.closed) {
-    closed_.insert(operation);
-    host_.infra->post_after(std::chrono::minutes{5}, [this, operation] { closed_.erase(operation); });
-  }
+  if (answer.closed)
+    note_closed(operation);
   co_return answer;
+}
+
+task<control_answer> creations::serve_destroy(node_runtime& node, operation_id operation, bytes body, link_session& link) {
+  const auto question = decode<close_question>(body);
+  if (auto why = misdirected(question.route, node, link))
+    co_return answer_of(*why);
+  const auto due = host_.time->now() + left_of(question.route.left_ms);
+  const auto who = host_.objects.find_actor(question.id);
+  control_answer answer;
+  if (!who || who->generation().value != question.generation) { // a resend after it ended
+    answer.closed = closed_.contains(operation);
+    co_return answer;
+  }
+  if (who->authority().value != question.authority)
+    co_return answer_of({error_kind::unavailable, "the ownership of actor \"" + question.id + "\" has changed"});
+  auto destroying = host_.actors.destroy_here(who, due, false);
+  answer.closed = co_await std::move(destroying);
+  if (answer.closed)
+    note_closed(operation);
+  co_return answer;
+}
+
+/// For a question that comes again.
+void creations::note_closed(operation_id operation) {
+  closed_.insert(operation);
+  host_.infra->post_after(std::chrono::minutes{5}, [this, operation] { closed_.erase(operation); });
 }
 
 } // namespace zlink::detail

@@ -1,0 +1,216 @@
+// An Actor goes home, or ends (chapter 05, section 9).
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/work_count.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/objects/entered_call.hpp"
+#include "zlink/placement/pause.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds drain_patience{1'000}; // for handlers that the deadline has just failed
+
+[[noreturn]] void refuse(error_kind kind, std::string why) { throw operation_failed{error{kind, std::move(why)}}; }
+
+error changing_error(const actor_object& actor) {
+  return {error_kind::unavailable, described(actor.address()) + " changes its Spot already"};
+}
+
+/// A task of which only the end counts.
+task<void> without_value(task<bool> asked) { co_await std::move(asked); }
+
+/// Nothing of it waits, runs or is owed any more. In the unit.
+task<void> until_quiet(host_runtime& host, counted_ptr<actor_object> actor) {
+  auto quiet = new_counted<operation<void>>();
+  quiet->dispatcher = host.infra->unit();
+  actor->submit_step(std::make_unique<turn_step>([quiet](execution_object& object) {
+    static_cast<actor_object&>(object).when_quiet([quiet] { quiet->set(result<void>{}); });
+    object.watch_quiet(true);
+  }));
+  return task<void>{std::move(quiet)};
+}
+
+} // namespace
+
+// -- leave ----------------------------------------------------------------------------------------------------------------------
+
+task<void> memberships::leave(spot_object& spot, actor_object& actor, std::stop_token cancel) {
+  const auto timeout = host_.default_request_timeout();
+  auto held_spot = counted_ptr<spot_object>::share(&spot);
+  auto held = counted_ptr<actor_object>::share(&actor);
+  return without_value(enter_call<bool>(host_, "leave of actor", actor.id(), timeout, std::move(cancel),
+                                        [this, held_spot, held, due = host_.time->now() + timeout] {
+                                          return leave_here(held_spot, held, due);
+                                        }));
+}
+
+task<bool> memberships::leave_here(counted_ptr<spot_object> spot, counted_ptr<actor_object> actor, steady_time due) {
+  const work_count counted{*this};
+  if (actor->fenced() || actor->spot().get() != spot.get())
+    refuse(error_kind::invalid_operation, described(actor->address()) + " is no member of " + described(spot->id()));
+  const auto entry = host_.find_node(actor->mesh_name())->entry;
+  if (!entry)
+    refuse(error_kind::unavailable, "this node's Entry Spot has ended");
+  if (!actor->begin_change())
+    throw operation_failed{changing_error(*actor)};
+  actor->shut();
+  auto committing = commit(actor, entry, due);
+  if (auto failed = co_await std::move(committing)) {
+    reopen(actor);
+    throw operation_failed{std::move(*failed)};
+  }
+  host_.trace(*actor, "left");
+  actor->committed({entry->id(), {}}, entry);
+  spot->part_busy(); // a handler that runs for the Actor now is one of this Spot
+  remove_member(spot, actor);
+  start_coroutine(settle_after_leave(actor, spot, entry), [](result<void>) {});
+  co_return true;
+}
+
+/// Behind whatever of the Actor still runs: the caller's turn may be part of it (J-131).
+task<void> memberships::settle_after_leave(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> entry) {
+  const work_count counted{*this};
+  auto resting = until_at_rest(actor, steady_time::max());
+  co_await std::move(resting);
+  from->part_quiet(1);
+  auto moving = move_in(actor, {}, entry, false);
+  co_await std::move(moving);
+  tell_left(actor, from);
+  reopen(actor);
+}
+
+// -- destroy --------------------------------------------------------------------------------------------------------------------
+
+task<void> memberships::destroy_in(spot_object& entry, actor_object& actor, std::stop_token cancel) {
+  const auto timeout = host_.default_request_timeout();
+  auto held = counted_ptr<actor_object>::share(&actor);
+  const auto* t = current_turn();
+  const bool own_handler = t != nullptr && t->object == &actor;
+  return without_value(enter_call<bool>(
+    host_, "end of actor", actor.id(), timeout, std::move(cancel),
+    [this, held, own_handler, at = counted_ptr<spot_object>::share(&entry), due = host_.time->now() + timeout]() -> task<bool> {
+      if (!held->fenced() && held->spot().get() != at.get() && !held->application_word().has(admission_word::sealed_bit))
+        return make_ready_task(result<bool>{error{error_kind::invalid_operation, described(held->address()) + " does not belong to this Entry Spot"}});
+      return destroy_here(held, due, own_handler);
+    }));
+}
+
+task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it) {
+  if (actor->fenced() || actor->application_word().has(admission_word::sealed_bit))
+    co_return true; // somebody has ended it (J-137)
+  auto at = actor->spot();
+  if (!at || at->factory().kind != spot_kind::entry)
+    refuse(error_kind::invalid_operation, described(actor->address()) + " belongs to a User Spot; it has to leave before it ends");
+  if (!actor->begin_change())
+    throw operation_failed{changing_error(*actor)};
+  actor->application_word().set(admission_word::sealed_bit);
+  for (auto& message : host_.waiting->take(*actor))
+    message.fail({error_kind::not_found, "there is no " + described(actor->address())});
+  auto ending = end(actor, std::move(at), due, true);
+  if (asked_by_it) {
+    start_coroutine(std::move(ending), [](result<void>) {});
+    co_return true;
+  }
+  co_await std::move(ending);
+  co_return true;
+}
+
+void memberships::abandon(counted_ptr<actor_object> actor, steady_time due) {
+  if (!seal(*actor))
+    return; // it ends already
+  auto at = actor->spot();
+  start_coroutine(end(std::move(actor), std::move(at), due, false), [](result<void>) {});
+}
+
+/// False: it was sealed before.
+bool memberships::seal(actor_object& actor) {
+  if (actor.application_word().has(admission_word::sealed_bit))
+    return false;
+  actor.application_word().set(admission_word::sealed_bit);
+  const error why{host_.ending() ? error_kind::shutting_down : error_kind::unavailable,
+                  described(actor.address()) + " ends with its host, or with its ownership"};
+  for (auto& message : host_.waiting->take(actor))
+    message.fail(why);
+  return true;
+}
+
+// -- the end ----------------------------------------------------------------------------------------------------------------------
+
+task<void> memberships::end(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due, bool remove_row) {
+  const work_count counted{*this};
+  auto finishing = finish_work(actor, due);
+  co_await std::move(finishing);
+  auto disposing = dispose(actor, spot);
+  co_await std::move(disposing);
+  if (remove_row) {
+    auto removing = host_.closings.remove_row(*actor);
+    co_await std::move(removing);
+  }
+  host_.trace(*actor, "destroyed");
+  host_.objects.erase(*actor);
+}
+
+/// What it has accepted runs; at the deadline what has not started is ended, and a handler that runs is waited for (J-134).
+task<void> memberships::finish_work(counted_ptr<actor_object> actor, steady_time due) {
+  host_.infra->post_after(std::max(due - host_.time->now(), steady_duration{0}), [actor, ending = host_.ending()] {
+    const error why{ending ? error_kind::shutting_down : error_kind::unavailable, described(actor->address()) + " ended before this could"};
+    if (!actor->fenced())
+      actor->submit_step(std::make_unique<turn_step>([why](execution_object& object) {
+        object.refuse_waiting(why);
+        object.home().fail_operations(object, why);
+      }));
+  });
+  return until_quiet(host_, std::move(actor));
+}
+
+task<void> memberships::dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot) {
+  auto disposing = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
+    auto& ended = static_cast<actor_object&>(object);
+    const error why{error_kind::unavailable, described(ended.address()) + " has ended"};
+    ended.home().fail_operations(ended, why);
+    ended.refuse_waiting(why, true);
+    ended.dispose();
+    return true;
+  });
+  co_await std::move(disposing);
+  if (spot)
+    remove_member(spot, std::move(actor));
+}
+
+// -- with the host ------------------------------------------------------------------------------------------------------------------
+
+/// Those that change their Spot are let finish that first; at the deadline nobody is waited for any more.
+task<void> memberships::drain(steady_time due) {
+  while (host_.objects.actors() != 0 || under_way_ != 0) {
+    bool changing = under_way_ != 0;
+    for (auto& actor : host_.objects.actor_snapshot()) {
+      if (actor->application_word().has(admission_word::sealed_bit))
+        continue;
+      if (!actor->begin_change() && host_.time->now() < due)
+        changing = true;
+      else if (seal(*actor))
+        start_coroutine(finish_work(actor, due), [this, actor](result<void>) { drained_.push_back(actor); });
+    }
+    if (!changing && drained_.size() >= host_.objects.actors())
+      co_return;
+    if (host_.time->now() >= due && drained_.size() >= host_.objects.actors())
+      co_return;
+    if (host_.time->now() >= due + drain_patience)
+      co_return;
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
+}
+
+/// When their Spots have ended, which could read their members until then (C-119).
+task<void> memberships::dispose_drained() {
+  for (auto& actor : std::exchange(drained_, {})) {
+    auto disposing = dispose(actor, {});
+    co_await std::move(disposing);
+    host_.trace(*actor, "destroyed");
+    host_.objects.erase(*actor);
+  }
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,172 @@
+// A change of membership that is decided: the store says it, the Actor moves in, both Spots are told (J-6, J-80 to J-86).
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/member_steps.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/placement/pause.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds first_pause{1};
+constexpr std::chrono::milliseconds longest_pause{100}; // between attempts of a callback that fails
+
+/// Waits a little longer each time.
+task<void> wait_longer(host_runtime& host, std::chrono::milliseconds& pause) {
+  auto pausing = placement::pause(*host.infra, std::exchange(pause, std::min(pause * 2, longest_pause)));
+  co_await std::move(pausing);
+}
+
+} // namespace
+
+actor_callbacks* callbacks_of(spot_object& spot) noexcept {
+  const auto about = spot.factory().about_actors;
+  return about == nullptr || spot.application() == nullptr ? nullptr : about(*spot.application());
+}
+
+actor* application_of(const actor_object& object) noexcept { return object.application(); }
+
+/// Nothing: it is committed. An answer of the store that is lost is found out by reading (S-156).
+task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due) {
+  const bool entry = spot->factory().kind == spot_kind::entry;
+  const placement::spot_membership wanted{spot->id(), entry ? object_generation{} : spot->generation()};
+  const placement::owned_object mine{placement::object_kind::actor, actor->id(), host_.token()};
+  bool unclear = false;
+  for (std::chrono::milliseconds pause = first_pause;;) {
+    if (!unclear && host_.time->now() >= due)
+      co_return error{error_kind::deadline_exceeded, "the change of " + described(actor->address()) + " could not be committed in time"};
+    auto reading_spot = host_.repository->read_object(spot->id());
+    const auto spot_read = co_await std::move(reading_spot);
+    auto reading_actor = host_.repository->read_object(actor->address());
+    const auto actor_read = co_await std::move(reading_actor);
+    const auto* at = placement::seen_in(spot_read);
+    const auto* seen = placement::seen_in(actor_read);
+    if (at != nullptr && seen != nullptr) {
+      const auto* row = placement::row_in(*seen);
+      if (row == nullptr || row->generation != actor->generation())
+        co_return error{error_kind::invalid_operation, described(actor->address()) + " is another incarnation by now"};
+      if (row->member_of == wanted)
+        co_return std::nullopt; // an earlier attempt got through
+      unclear = false;
+      const auto* user = placement::row_in(*at);
+      if (!entry && (user == nullptr || user->generation != spot->generation() || user->closing))
+        co_return error{error_kind::not_found, described(spot->id()) + " has closed"};
+      auto decided = placement::change_membership(*seen, mine, wanted, *at);
+      auto* step = std::get_if<placement::fragment>(&decided);
+      if (step == nullptr || !host_.ownership->held())
+        co_return error{error_kind::unavailable, "the ownership of " + described(actor->address()) + " has changed, or it moves"};
+      auto applying = host_.repository->apply(std::move(*step));
+      const auto applied = co_await std::move(applying);
+      if (applied.what == placement::fragment_outcome::applied)
+        co_return std::nullopt;
+      if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
+        co_return error{error_kind::internal_failure, "the store did not carry out the change of " + described(actor->address())};
+      unclear = applied.what == placement::fragment_outcome::not_applied;
+    }
+    auto waiting = wait_longer(host_, pause);
+    co_await std::move(waiting);
+  }
+}
+
+/// False: something of it was still under way when the time was over.
+task<bool> memberships::until_at_rest(counted_ptr<actor_object> actor, steady_time due) {
+  for (std::chrono::milliseconds pause = first_pause;;) {
+    auto asking = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) { return static_cast<actor_object&>(object).at_rest(); });
+    if (co_await std::move(asking))
+      co_return true;
+    if (host_.time->now() >= due)
+      co_return false;
+    auto waiting = wait_longer(host_, pause);
+    co_await std::move(waiting);
+  }
+}
+
+void memberships::remove_member(const counted_ptr<spot_object>& spot, counted_ptr<actor_object> actor) {
+  spot->home().post([spot, actor = std::move(actor)] { spot->members().remove(*actor); });
+}
+
+/// After the commit. Ends when the Spot has been told; `expected`: it has let the Actor in.
+task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> into,
+                                bool expected) {
+  const bool entry = into->factory().kind == spot_kind::entry;
+  actor->committed({into->id(), entry ? object_generation{} : into->generation()}, into);
+  if (from)
+    remove_member(from, actor);
+  for (std::chrono::milliseconds pause = first_pause;;) {
+    auto settling = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
+      auto& moving = static_cast<actor_object&>(object);
+      if (!moving.at_rest())
+        return false;
+      moving.settle_down();
+      return true;
+    });
+    if (co_await std::move(settling))
+      break;
+    auto waiting = wait_longer(host_, pause);
+    co_await std::move(waiting);
+  }
+  bool first = true;
+  for (std::chrono::milliseconds pause = first_pause;;) { // until it is told: the Actor's messages wait for that (J-85)
+    auto telling = as_result(run_callback<void>(*into, *host_.infra, "on_joined_actor",
+                                                [actor, expected, first](execution_object& object) -> task<void> {
+                                                  auto& spot = static_cast<spot_object&>(object);
+                                                  if (first)
+                                                    spot.members().add(actor);
+                                                  if (first && expected)
+                                                    spot.members().expected_came();
+                                                  auto* callbacks = callbacks_of(spot);
+                                                  if (callbacks == nullptr || actor->application() == nullptr)
+                                                    return task<void>::done();
+                                                  return callbacks->tell_joined(*actor->application());
+                                                }));
+    const auto told = co_await std::move(telling);
+    if (told || host_.ending())
+      break;
+    first = false;
+    auto waiting = wait_longer(host_, pause);
+    co_await std::move(waiting);
+  }
+  if (from)
+    tell_left(actor, from);
+}
+
+/// One way: how it ends is recorded, and changes nothing (J-84).
+void memberships::tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from) {
+  auto telling = run_callback<void>(*from, *host_.infra, "on_leave_actor", [actor](execution_object& object) -> task<void> {
+    auto* callbacks = callbacks_of(static_cast<spot_object&>(object));
+    if (callbacks == nullptr || actor->application() == nullptr)
+      return task<void>::done();
+    return callbacks->tell_left(*actor->application());
+  });
+  start_coroutine(std::move(telling), [this](result<void> told) {
+    if (!told)
+      failed_callbacks.fetch_add(1, std::memory_order_relaxed);
+  });
+}
+
+/// Until the Actor has been told; then its messages go on (J-102, J-110, J-115).
+task<void> memberships::complete(counted_ptr<actor_object> actor, join_completion outcome) {
+  const auto told = std::make_shared<const join_completion>(std::move(outcome));
+  for (std::chrono::milliseconds pause = first_pause;;) {
+    auto telling = as_result(run_callback<void>(*actor, *host_.infra, "on_join_completed", [told](execution_object& object) -> task<void> {
+      auto* application = static_cast<actor_object&>(object).application();
+      return application == nullptr ? task<void>::done() : application->on_join_completed(*told);
+    }));
+    const auto ended = co_await std::move(telling);
+    if (ended || host_.ending())
+      break;
+    auto waiting = wait_longer(host_, pause);
+    co_await std::move(waiting);
+  }
+  reopen(std::move(actor));
+}
+
+/// In this order: whoever begins the next change shuts it again.
+void memberships::reopen(counted_ptr<actor_object> actor) {
+  actor->submit_step(std::make_unique<turn_step>([](execution_object& object) {
+    object.set_open(true);
+    static_cast<actor_object&>(object).end_change();
+  }));
+}
+
+} // namespace zlink::detail

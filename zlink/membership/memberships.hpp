@@ -1,0 +1,120 @@
+// Which Spot an Actor belongs to, from its creation in an Entry Spot to its end: Join, leave, destroy (chapter 05).
+#pragma once
+
+#include "zlink/actor.hpp"
+#include "zlink/membership/actor_object.hpp"
+#include "zlink/placement/transitions.hpp"
+#include "zlink/spot.hpp"
+#include "zlink/task.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+class host_runtime;
+class node_runtime;
+
+/// What a `join_call` has collected.
+struct join_request {
+  counted_ptr<actor_object> actor;
+  std::optional<std::string> spot_id; ///< nothing: an Entry Spot
+  message request;
+  std::optional<std::chrono::milliseconds> timeout;
+  counted_ptr<handler_scope> made_in; ///< null: outside of handlers
+  bool twice = false;
+  bool used = false;
+};
+
+class memberships {
+public:
+  explicit memberships(host_runtime& host) noexcept : host_(host) {}
+  memberships(const memberships&) = delete;
+  memberships& operator=(const memberships&) = delete;
+
+  // -- creation; inside the infrastructure unit ------------------------------------------------------------------------------
+
+  /// Factory, configure, and the Entry Spot's `on_create_actor`, holding one of the node's activation permits (J-13, C-42).
+  task<result<actor_create_response>> build(actor_object& actor, node_runtime& node, message request);
+  /// Ready, and a member of the node's Entry Spot (J-11, J-15).
+  void open(actor_object& actor, node_runtime& node);
+
+  // -- what applications ask for ---------------------------------------------------------------------------------------------
+
+  /// Registers a Join with the handler that runs now (J-50 to J-66). Throws what `join_call::defer` does.
+  void defer(join_request& what);
+  task<void> leave(spot_object& spot, actor_object& actor, std::stop_token cancel);
+  task<void> destroy_in(spot_object& entry, actor_object& actor, std::stop_token cancel);
+  task<std::optional<actor_ref>> find(std::string actor_id, std::stop_token cancel);
+  task<std::optional<spot_ref>> find_spot(std::string actor_id, std::stop_token cancel);
+  task<bool> destroy(actor_ref who, std::stop_token cancel);
+
+  // -- inside the unit ---------------------------------------------------------------------------------------------------------
+
+  /// Ends it here when what it has accepted has run, or the deadline has passed. `asked_by_it`: a handler of its own waits,
+  /// and is told when admission has closed (J-134). Throws the caller's error.
+  task<bool> destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it);
+  /// The host has lost the token that the Actor is bound to: it ends without touching its row (S-44).
+  void abandon(counted_ptr<actor_object> actor, steady_time due);
+  /// The host shuts down: all of them run what they have accepted, until `due`, and nothing after it.
+  task<void> drain(steady_time due);
+  /// Then they end, silently (J-135).
+  task<void> dispose_drained();
+  /// Ends of Actors and changes of membership that are under way.
+  std::size_t under_way() const noexcept { return under_way_; }
+
+  std::atomic<std::uint64_t> failed_callbacks{0}; ///< that nobody waits for: on_leave_actor
+
+private:
+  struct join;
+  using join_ptr = std::shared_ptr<join>;
+  class work_count;
+  /// Where a Join leads.
+  struct target {
+    counted_ptr<spot_object> spot;
+    bool already_there = false;
+  };
+
+  // A Join (join.cpp).
+  void activate(join_ptr j);
+  void discard(const join& j);
+  task<void> run(join_ptr j);
+  task<join_completion> decide(join& j);
+  task<result<target>> find_target(const join& j);
+  task<result<target>> find_user_target(const join& j);
+  result<target> find_entry_target(const join& j);
+  task<result<actor_join_response>> ask_gate(join& j, spot_object& spot);
+
+  // A change of membership that is decided (change.cpp).
+  task<std::optional<error>> commit(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due);
+  task<bool> until_at_rest(counted_ptr<actor_object> actor, steady_time due);
+  task<void> move_in(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> into, bool expected);
+  void tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from);
+  task<void> complete(counted_ptr<actor_object> actor, join_completion outcome);
+  void reopen(counted_ptr<actor_object> actor);
+  void remove_member(const counted_ptr<spot_object>& spot, counted_ptr<actor_object> actor);
+
+  // Leave and end (actor_end.cpp).
+  task<bool> leave_here(counted_ptr<spot_object> spot, counted_ptr<actor_object> actor, steady_time due);
+  task<void> settle_after_leave(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> entry);
+  bool seal(actor_object& actor);
+  task<void> finish_work(counted_ptr<actor_object> actor, steady_time due);
+  task<void> dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot);
+  task<void> end(counted_ptr<actor_object> actor, counted_ptr<spot_object> entry, steady_time due, bool remove_row);
+  task<bool> destroy_exactly(actor_ref who, steady_time due);
+  task<std::optional<actor_ref>> look_up(std::string address);
+  task<std::optional<spot_ref>> look_up_spot(std::string address);
+
+  host_runtime& host_;
+  std::size_t under_way_ = 0; ///< unit only
+  std::vector<counted_ptr<actor_object>> drained_;
+};
+
+/// The callbacks of a Spot about its Actors; null for one that hosts none, or that has ended.
+actor_callbacks* callbacks_of(spot_object& spot) noexcept;
+
+} // namespace zlink::detail

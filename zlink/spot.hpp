@@ -158,7 +158,7 @@ template <class TActor = void>
 class spot : public detail::user_spot_base, public detail::actor_callbacks {
 public:
   using actor_type = TActor;
-  explicit spot(spot_context context) noexcept : user_spot_base(std::move(context)) {}
+  explicit spot(spot_context context) noexcept : detail::user_spot_base(std::move(context)) {}
 
   /// Whether an Actor that asks may come in, and an optional reply. Not told about one that comes otherwise (J-76, J-80).
   virtual task<actor_join_response> on_actor_join(std::string actor_id, const message& request) {
@@ -196,7 +196,7 @@ private:
 template <>
 class spot<void> : public detail::user_spot_base {
 public:
-  explicit spot(spot_context context) noexcept : user_spot_base(std::move(context)) {}
+  explicit spot(spot_context context) noexcept : detail::user_spot_base(std::move(context)) {}
 };
 
 /// The Spot in which Actors of one class come into being on a node, and to which they return.
@@ -204,7 +204,7 @@ template <class TActor = void>
 class entry_spot : public detail::entry_spot_base, public detail::actor_callbacks {
 public:
   using actor_type = TActor;
-  explicit entry_spot(entry_spot_context context) noexcept : entry_spot_base(std::move(context)) {}
+  explicit entry_spot(entry_spot_context context) noexcept : detail::entry_spot_base(std::move(context)) {}
 
   /// Whether the Actor may come into being, and an optional reply (C-123).
   virtual task<actor_create_response> on_create_actor(TActor& who, const message& request) {
@@ -235,7 +235,7 @@ private:
 template <>
 class entry_spot<void> : public detail::entry_spot_base {
 public:
-  explicit entry_spot(entry_spot_context context) noexcept : entry_spot_base(std::move(context)) {}
+  explicit entry_spot(entry_spot_context context) noexcept : detail::entry_spot_base(std::move(context)) {}
 };
 
 } // namespace zlink

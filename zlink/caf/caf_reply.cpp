@@ -1,6 +1,7 @@
 #include "zlink/caf/caf_reply.hpp"
 
 #include "zlink/execution/gate.hpp"
+#include "zlink/message.hpp"
 
 #include <caf/actor_cast.hpp>
 
@@ -66,6 +67,10 @@ caf::message to_caf_message(payload body) {
         return caf::make_message(to_caf_error(*failed));
       body.emplace<dynamic_value>(std::move(value));
       [[fallthrough]];
+    }
+    case payload_kind::shared: {
+      const auto shared = *body.get<message>();
+      return to_caf_message(shared.to_payload());
     }
     case payload_kind::dynamic:
     case payload_kind::value: break;

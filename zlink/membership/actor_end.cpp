@@ -161,7 +161,8 @@ task<void> memberships::finish_work(counted_ptr<actor_object> actor, steady_time
         object.home().fail_operations(object, why);
       }));
   });
-  return until_quiet(host_, std::move(actor));
+  auto waiting = until_quiet(host_, std::move(actor));
+  co_await std::move(waiting);
 }
 
 task<void> memberships::dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot) {

@@ -138,8 +138,8 @@ void memberships::tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_ob
       return task<void>::done();
     return callbacks->tell_left(*actor->application());
   });
-  start_coroutine(std::move(telling), [this](result<void> told) {
-    if (!told)
+  start_coroutine(as_result(std::move(telling)), [this](result<result<void>> told) {
+    if (!*told)
       failed_callbacks.fetch_add(1, std::memory_order_relaxed);
   });
 }

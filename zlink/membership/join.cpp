@@ -56,9 +56,9 @@ task<T> within(host_runtime& host, task<T> asked, steady_time due, std::string w
   auto ended = new_counted<operation<T>>();
   ended->dispatcher = host.infra->unit();
   auto race = std::make_shared<counted_ptr<operation<T>>>(ended);
-  start_coroutine(std::move(asked), [race](result<T> outcome) {
+  start_coroutine(as_result(std::move(asked)), [race](result<result<T>> outcome) {
     if (!(*race)->done())
-      (*race)->set(std::move(outcome));
+      (*race)->set(std::move(*outcome));
   });
   host.infra->post_after(due - host.time->now(), [weak = std::weak_ptr{race}, what = std::move(what)] {
     if (auto late = weak.lock(); late && !(*late)->done())
@@ -229,9 +229,10 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
   };
   auto asked = std::make_shared<question>();
   auto held = counted_ptr<spot_object>::share(&spot);
+  auto request = split_request(j.request, host_.values).value_or(message{}); // good until the callback has ended
   auto gate = run_callback<actor_join_response>(
     spot, *host_.infra, "on_actor_join",
-    [asked, id = j.actor->id(), request = j.request, values = host_.values](execution_object& object) -> task<actor_join_response> {
+    [asked, id = j.actor->id(), request = std::move(request)](execution_object& object) -> task<actor_join_response> {
       auto& target = static_cast<spot_object&>(object);
       auto* callbacks = callbacks_of(target);
       if (asked->over.load() || callbacks == nullptr || target.application_word().has(admission_word::sealed_bit)) {
@@ -239,7 +240,7 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
         return make_ready_task(result<actor_join_response>{reject()});
       }
       target.members().expect();
-      return callbacks->ask_join(id, split_request(request, values).value_or(message{}));
+      return callbacks->ask_join(id, request);
     });
   auto waiting = as_result(within(host_, std::move(gate), j.due, "on_actor_join of " + described(spot.id())));
   auto answer = co_await std::move(waiting);

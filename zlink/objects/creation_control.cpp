@@ -4,6 +4,7 @@
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/creations.hpp"
+#include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {

@@ -49,7 +49,8 @@ TEST_CASE("J-80 J-1 J-4 J-5 J-74 J-110 J-114 X-158 a Join on one node: gate, com
   for (const auto& one : on.trace)
     if (one != "left hall ada")
       seen.push_back(one);
-  CHECK(seen == expected);
+  for (std::size_t i = 0; i < std::max(seen.size(), expected.size()); ++i)
+    CHECK((i < seen.size() ? seen[i] : "") == (i < expected.size() ? expected[i] : ""));
   CHECK(on.count("left hall ada") == 1);
   CHECK(after.spot == "r");
   CHECK(after.instance == was.instance);
@@ -263,7 +264,7 @@ TEST_CASE("J-50 J-52 J-53 J-58 J-59 J-61 where a Join may be registered, and whe
     try {
       call();
     } catch (const zlink::operation_failed& failed) {
-      return to_string(failed.kind());
+      return zlink::to_string(failed.kind());
     }
     return "fine";
   };
@@ -397,7 +398,7 @@ TEST_CASE("J-66 a handler that has registered a Join must not wait for that Acto
     co_await std::move(sending);
     auto asking = zlink::as_result(who.context().outbound().request_to_actor("ada", say{"x"}).submit<said>());
     const auto asked = co_await std::move(asking);
-    end = to_string(asked.error().kind());
+    end = zlink::to_string(asked.error().kind());
   };
   net.run(talk(net.host(0), "ada", "try"));
   net.run(talk(net.host(0), "ada", "after"));
@@ -416,13 +417,12 @@ TEST_CASE("J-130 J-131 J-132 a room sends a member home from its own turn") {
   on.handler = [&](zlink::actor& who, const std::string& word) -> zlink::task<void> {
     if (word != "leave")
       co_return;
-    auto* room_object = net.host(0).runtime().objects.find("r").get();
-    auto leaving = zlink::detail::leave_spot(*room_object, who, {});
+    auto leaving = on.leave(who);
     co_await std::move(leaving);
     where = who.context().spot_id();
-    auto second = zlink::as_result(zlink::detail::leave_spot(*room_object, who, {}));
+    auto second = zlink::as_result(on.leave(who));
     const auto ended = co_await std::move(second);
-    again = ended.has_value() ? "fine" : to_string(ended.error().kind());
+    again = ended.has_value() ? "fine" : zlink::to_string(ended.error().kind());
     on.trace.push_back("handler ends");
   };
   auto asked = talk(net.host(0), "ada", "leave");

@@ -56,6 +56,7 @@ struct stage {
   std::function<zlink::accept_reject_response(const std::string& word)> birth;
   std::function<zlink::task<void>(zlink::actor& who, const std::string& word)> handler;
   std::vector<zlink::join_completion> ends;
+  std::function<zlink::task<void>(zlink::actor& who)> leave; ///< of the room that was made last
 
   zlink::task<void> happened(std::string step) {
     trace.push_back(step);
@@ -110,10 +111,12 @@ public:
       .template add_actor_handler<&place::on_go>();
   }
   zlink::task<void> on_joined_actor(person& who) override {
-    co_await on_.happened("joined " + name() + ' ' + who.context().actor_id());
+    const auto step = "joined " + name() + ' ' + who.context().actor_id();
+    co_await on_.happened(step);
   }
   zlink::task<void> on_leave_actor(person& who) override {
-    co_await on_.happened("left " + name() + ' ' + who.context().actor_id());
+    const auto step = "left " + name() + ' ' + who.context().actor_id();
+    co_await on_.happened(step);
   }
 
 protected:
@@ -126,7 +129,8 @@ protected:
 
 private:
   zlink::task<said> on_say(person& who, const zlink::message_context&, const say& m) {
-    co_await on_.happened("handle " + who.context().actor_id() + ' ' + m.word + " in " + name());
+    const auto step = "handle " + who.context().actor_id() + ' ' + m.word + " in " + name();
+    co_await on_.happened(step);
     if (on_.handler)
       co_await on_.handler(who, m.word);
     said answer{m.word, who.context().spot_id(), who.context().object_generation(), who.instance};
@@ -149,7 +153,8 @@ public:
   using place::place;
   zlink::task<zlink::actor_create_response> on_create_actor(person& who, const zlink::message& request) override {
     const auto word = request.empty() ? std::string{} : request.as<ticket>().word;
-    co_await on_.happened("create " + who.context().actor_id() + (word.empty() ? "" : ' ' + word));
+    const auto step = "create " + who.context().actor_id() + (word.empty() ? "" : ' ' + word);
+    co_await on_.happened(step);
     co_return on_.birth ? on_.birth(word) : zlink::accept();
   }
 };
@@ -160,10 +165,12 @@ public:
   void configure() override {
     place::configure();
     context().handlers().add_packet<&room::on_list>();
+    on_.leave = [this](zlink::actor& who) { return context().leave_actor(who); };
   }
   zlink::task<zlink::actor_join_response> on_actor_join(std::string actor_id, const zlink::message& request) override {
     const auto word = request.empty() ? std::string{} : request.as<ticket>().word;
-    co_await on_.happened("gate " + name() + ' ' + actor_id + (word.empty() ? "" : ' ' + word));
+    const auto step = "gate " + name() + ' ' + actor_id + (word.empty() ? "" : ' ' + word);
+    co_await on_.happened(step);
     co_return on_.gate ? on_.gate(word) : zlink::accept();
   }
   zlink::task<void> on_closing(const zlink::spot_closing_context&, std::stop_token) override {

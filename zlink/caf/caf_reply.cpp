@@ -53,6 +53,10 @@ caf::message to_caf_message(payload body) {
     case payload_kind::empty: return {};
     case payload_kind::error: return caf::make_message(to_caf_error(*body.get<error>()));
     case payload_kind::caf_message: return std::move(*body.get<caf::message>());
+    case payload_kind::shared: {
+      const auto shared = *body.get<message>();
+      return to_caf_message(shared.to_payload());
+    }
     case payload_kind::encoded: {
       if (auto failed = caf_failure(body); failed && body.kind() == payload_kind::encoded)
         return caf::make_message(to_caf_error(*failed));
@@ -67,10 +71,6 @@ caf::message to_caf_message(payload body) {
         return caf::make_message(to_caf_error(*failed));
       body.emplace<dynamic_value>(std::move(value));
       [[fallthrough]];
-    }
-    case payload_kind::shared: {
-      const auto shared = *body.get<message>();
-      return to_caf_message(shared.to_payload());
     }
     case payload_kind::dynamic:
     case payload_kind::value: break;

@@ -71,12 +71,14 @@ task<bool> memberships::leave_here(counted_ptr<spot_object> spot, counted_ptr<ac
 /// Behind whatever of the Actor still runs: the caller's turn may be part of it (J-131).
 task<void> memberships::settle_after_leave(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> entry) {
   const work_count counted{*this};
+  settling_.insert(actor.get());
   auto resting = until_at_rest(actor, steady_time::max());
   co_await std::move(resting);
   from->part_quiet(1);
   auto moving = move_in(actor, {}, entry, false);
   co_await std::move(moving);
   tell_left(actor, from);
+  settling_.erase(actor.get());
   reopen(actor);
 }
 
@@ -102,8 +104,13 @@ task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_tim
   auto at = actor->spot();
   if (!at || at->factory().kind != spot_kind::entry)
     refuse(error_kind::invalid_operation, described(actor->address()) + " belongs to a User Spot; it has to leave before it ends");
-  if (!actor->begin_change())
-    throw operation_failed{changing_error(*actor)};
+  const bool on_its_way = settling_.contains(actor.get()); // whoever was told that it has left may end it (J-130)
+  while (!actor->begin_change()) {
+    if (!on_its_way || host_.time->now() >= due)
+      throw operation_failed{changing_error(*actor)};
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
   actor->application_word().set(admission_word::sealed_bit);
   for (auto& message : host_.waiting->take(*actor))
     message.fail({error_kind::not_found, "there is no " + described(actor->address())});

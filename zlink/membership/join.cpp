@@ -226,6 +226,7 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
   struct question {
     std::atomic<bool> over{false}; ///< nobody waits for the answer (J-118)
     std::atomic<bool> closed{false};
+    bool expected = false; ///< inside the gate: the Actor has been let in, as far as the Spot knows
   };
   auto asked = std::make_shared<question>();
   auto held = counted_ptr<spot_object>::share(&spot);
@@ -239,6 +240,7 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
         asked->closed.store(true);
         return make_ready_task(result<actor_join_response>{reject()});
       }
+      asked->expected = true;
       target.members().expect();
       return callbacks->ask_join(id, request);
     });
@@ -247,9 +249,15 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
   asked->over.store(true);
   if (answer && asked->closed.load())
     co_return error{error_kind::not_found, described(spot.id()) + " has closed"};
-  j.expected_by = std::move(held);
-  if (!answer)
+  if (!answer) { // the step may come still, or be under way: only the gate knows
+    held->home().post([asked, held] {
+      asked->over.store(true);
+      if (std::exchange(asked->expected, false))
+        held->members().expected_came();
+    });
     co_return answer.error();
+  }
+  j.expected_by = std::move(held);
   co_return std::move(*answer);
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -112,6 +113,7 @@ private:
   host_runtime& host_;
   std::size_t under_way_ = 0; ///< unit only
   std::vector<counted_ptr<actor_object>> drained_;
+  std::set<const actor_object*> settling_; ///< have left, and are on their way home
 };
 
 /// The callbacks of a Spot about its Actors; null for one that hosts none, or that has ended.

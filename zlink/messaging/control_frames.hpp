@@ -29,7 +29,7 @@ struct question_route {
 
 /// `create_spot`: the fence of the reservation (C-69). The request's bytes stay in the store.
 struct create_question {
-  std::uint8_t kind = 0; ///< of the row
+  std::uint8_t kind = 2; ///< `placement::object_kind`: a User Spot or an Actor
   std::string id;
   std::string type;
   std::uint64_t reservation_high = 0;

@@ -9,7 +9,7 @@ namespace {
 using words = std::vector<std::string>;
 using zlink::spot_create_state;
 
-TEST_CASE("C-121 C-123 J-11 J-13 J-15 J-18 an Actor comes into being in an Entry Spot, in one step, with its answer") {
+TEST_CASE("C-121 C-123 C-125 J-11 J-13 J-15 J-18 an Actor comes into being in an Entry Spot, in one step, with its answer") {
   stage on;
   mesh net{2};
   net.start(serve_beside_client(on));
@@ -256,6 +256,26 @@ TEST_CASE("J-133 J-137 C-127 an Actor in a User Spot has to leave first; its Ent
   move_person(net, on, "ada", "");
   CHECK(net.run(net.host(0).actors().destroy(made.actor)));
   CHECK_FALSE(person_row(net, "ada"));
+}
+
+TEST_CASE("J-130 J-133 whoever was told that an Actor has left may end it at once") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    stage on;
+    mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 3ms, .max_store_delay = 3ms}};
+    INFO("seed ", seed);
+    net.start(serve_beside_client(on));
+    const auto made = net.run(make_person(net.host(0), "ada"));
+    const auto room = open_room(net, "r");
+    move_person(net, on, "ada", "r");
+    on.handler = [&on](zlink::actor& who, const std::string&) -> zlink::task<void> {
+      auto leaving = on.leave(who);
+      co_await std::move(leaving);
+    };
+    net.run(talk(net.host(0), "ada", "leave"));
+    CHECK(net.run(net.host(0).spots().close(room)));
+    CHECK(net.run(net.host(0).actors().destroy(made.actor)));
+    CHECK(on.alive == 0);
+  }
 }
 
 TEST_CASE("C-79 S-79 an Actor of a dead node is unavailable until somebody ends it by its ref") {

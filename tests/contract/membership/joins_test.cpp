@@ -1,39 +1,12 @@
 // Joins, leaves, and what stands between them (05 sections 3 to 8 and 11 to 14).
-#include "tests/contract/membership/people.hpp"
+#include "tests/contract/membership/join_scene.hpp"
 
 namespace membership_test {
 namespace {
 
 using words = std::vector<std::string>;
 
-/// One node, one room "r" and Ada in the hall.
-struct scene {
-  explicit scene(std::size_t hosts = 1, std::uint64_t seed = 1, node_settings wanted = {})
-    : net({.hosts = hosts, .seed = seed, .max_store_delay = hosts > 1 ? 4ms : 0ms}) {
-    net.start(serve_all(on, wanted));
-    ada = net.run(make_person(net.host(0), "ada"));
-    here = host_of(ada.actor.node_rid);
-    for (std::size_t i = 0; i < hosts; ++i)
-      net.host(i).mesh("m").placement_weight(i == here ? 100 : 0);
-    net.run_until_idle();
-    room = open_room(net, "r");
-    on.trace.clear();
-  }
-  std::size_t host_of(const std::string& rid) {
-    for (std::size_t i = 0; i < net.size(); ++i)
-      if (net.host(i).mesh("m").rid() == rid)
-        return i;
-    return 0;
-  }
-
-  stage on;
-  mesh net;
-  zlink::actor_create_result ada;
-  zlink::spot_ref room;
-  std::size_t here = 0;
-};
-
-TEST_CASE("J-80 J-1 J-4 J-5 J-74 J-110 J-114 X-158 a Join on one node: gate, commit, joined, left, completion, messages") {
+TEST_CASE("J-80 J-1 J-4 J-5 J-45 J-74 J-110 J-111 J-114 X-158 a Join on one node: gate, commit, joined, left, completion, messages") {
   scene s;
   auto& net = s.net;
   auto& on = s.on;
@@ -183,43 +156,6 @@ TEST_CASE("J-75 a Spot of another node is out of reach for Actors that do not mo
   CHECK(on.ends.back().error->kind() == error_kind::rejected);
   CHECK(on.count("gate") == 0);
   CHECK(net.run(talk(net.host(0), "ada", "x")).word == "x");
-}
-
-TEST_CASE("J-65 J-102 everything that has not started waits behind the Join, in its order, and runs once, as a member") {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    scene s{2, seed};
-    auto& net = s.net;
-    auto& on = s.on;
-    INFO("seed ", seed);
-    barrier open;
-    on.hold("handle ada first", open);
-    auto first = talk(net.host(0), "ada", "first");
-    net.run_until([&] { return open.waiting() == 1; });
-    net.run(send_off(net.host(0), "ada", "r"));
-    for (int i = 0; i < 4; ++i)
-      net.run(tell_person(net.host(0), "ada", std::to_string(i)));
-    open.open();
-    for (int i = 4; i < 8; ++i) {
-      net.advance(std::chrono::milliseconds{(seed * 7 + static_cast<std::uint64_t>(i)) % 5});
-      net.run(tell_person(net.host(0), "ada", std::to_string(i)));
-    }
-    net.run(std::move(first));
-    net.run(talk(net.host(0), "ada", "last"));
-    words handled;
-    bool completed = false;
-    for (const auto& one : on.trace) {
-      completed = completed || one.starts_with("completed");
-      if (one.starts_with("handle ada") && !one.starts_with("handle ada first")) {
-        CHECK(completed);
-        handled.push_back(one);
-      }
-    }
-    words expected;
-    for (int i = 0; i < 8; ++i)
-      expected.push_back("handle ada " + std::to_string(i) + " in r");
-    expected.push_back("handle ada last in r");
-    CHECK(handled == expected);
-  }
 }
 
 TEST_CASE("J-84 J-85 J-115 callbacks after the commit: left holds nothing up, joined and completion come again until they end well") {
@@ -454,53 +390,6 @@ TEST_CASE("J-150 J-151 J-167 C-114 a room with members does not close, and nobod
   move_person(net, on, "ada", "r");
   REQUIRE(on.ends.back().error);
   CHECK(on.ends.back().error->kind() == error_kind::not_found);
-}
-
-TEST_CASE("J-118 J-163 J-167 joins, leaves and closes that meet: one outcome each, members and rows agree") {
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    stage on;
-    mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 3ms, .max_store_delay = 4ms}};
-    INFO("seed ", seed);
-    net.start(serve_all(on));
-    const std::string names[] = {"ada", "bob", "cyd"};
-    std::map<std::string, std::string> rid;
-    for (const auto& name : names)
-      rid[name] = net.run(make_person(net.host(0), name)).actor.node_rid;
-    const auto room = open_room(net, "r");
-    open_room(net, "s");
-    std::vector<zlink::task<void>> sends;
-    std::vector<zlink::task<bool>> closes;
-    std::uint64_t dice = seed;
-    for (int i = 0; i < 12; ++i) {
-      dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
-      const auto& who = names[(dice >> 33) % 3];
-      const std::string to = (dice >> 40) % 3 == 0 ? "" : (dice >> 40) % 3 == 1 ? "r" : "s";
-      sends.push_back(send_off(net.host((dice >> 50) % 2), who, to));
-      if (i % 5 == 4)
-        closes.push_back(net.host((dice >> 52) % 2).spots().close(room));
-      net.advance(std::chrono::milliseconds{(dice >> 55) % 4});
-    }
-    for (auto& sent : sends)
-      net.run(std::move(sent));
-    for (auto& close : closes)
-      static_cast<void>(net.run(zlink::as_result(std::move(close))));
-    net.run_until([&] { return on.ends.size() == 12; });
-    net.run_until_idle();
-    std::set<std::string> operations;
-    for (const auto& end : on.ends)
-      operations.insert(end.operation_id);
-    CHECK(operations.size() == 12);
-    for (const auto& name : names) {
-      const auto row = person_row(net, name);
-      REQUIRE(row);
-      const auto heard = net.run(talk(net.host(0), name, "where"));
-      CHECK(heard.spot == row->member_of->spot_id);
-      if (const auto spot = creation_test::row_of(net, row->member_of->spot_id)) {
-        CHECK(spot->node == row->node); // J-9
-        CHECK(names_in(net, row->member_of->spot_id).find(name) != std::string::npos);
-      }
-    }
-  }
 }
 
 TEST_CASE("X-10 X-11 X-16 C-147 a SpotWide room has one gate for itself and its members, a PerActor room one for each") {

@@ -56,6 +56,7 @@ struct stage {
   std::function<zlink::accept_reject_response(const std::string& word)> birth;
   std::function<zlink::task<void>(zlink::actor& who, const std::string& word)> handler;
   std::vector<zlink::join_completion> ends;
+  std::function<zlink::task<void>(const zlink::spot_context& context)> in_room; ///< awaited in a room's handler for "do"
   std::function<zlink::task<void>(zlink::actor& who)> leave; ///< of the room that was made last
 
   zlink::task<void> happened(std::string step) {
@@ -186,11 +187,22 @@ private:
       return 999;
     }
   }
-  said on_list(const say&, const zlink::message_context&) const {
+  zlink::task<said> on_list(const say& m, const zlink::message_context&) {
+    if (m.word == "wait") {
+      auto waiting = on_.during ? on_.during("list") : zlink::task<void>::done();
+      co_await std::move(waiting);
+      said waited{"waited", context().spot_id()};
+      co_return waited;
+    }
+    if (m.word == "do") {
+      auto doing = on_.in_room(context());
+      co_await std::move(doing);
+    }
     std::string names;
     for (const person* who : members())
       names += who->context().actor_id() + ' ';
-    return {names, context().spot_id()};
+    said answer{names, context().spot_id()};
+    co_return answer;
   }
 };
 

@@ -108,7 +108,7 @@ TEST_CASE("M-92 M-93 M-96 a node is client or server of a channel, once, on one 
   CHECK(mistakes_of([](host& h) { h.add_mesh("m").add_channel_server("c").weight(10'001); }).size() == 1);
   CHECK(mistakes_of([](host& h) { h.add_mesh("m").add_channel_client("c").channel_weight("c", 1); }).size() == 1);
   CHECK(mistakes_of([](host& h) { h.add_mesh("m").add_channel_server("c").weight(10'000).weight(0); }).empty());
-  for (const std::string bad : {std::string{}, std::string(256, 'x'), std::string{"\xff"}}) {
+  for (const auto& bad : {std::string{}, std::string(256, 'x'), std::string{"\xff"}}) {
     mesh net{1};
     net.start([&](host& h) {
       CHECK_THROWS_AS(h.add_mesh("m").add_channel_client(bad), std::invalid_argument);

@@ -177,7 +177,7 @@ TEST_CASE("M-114 M-15 publishing needs a channel that this node takes part in, a
 TEST_CASE("M-117 channel and topic match byte for byte, then the packet decides; no match is silence") {
   press p{2};
   p.open_room("r");
-  for (const std::string topic : {"sports", "spor", "Sport", "sport ", "sport/x"})
+  for (const auto* topic : {"sports", "spor", "Sport", "sport ", "sport/x"})
     p.publish_and_wait("no", topic);
   CHECK(p.all.heard.empty());
   p.net.run(p.net.host(0).channels().publish("press", "sport", other_news{"x"}).submit());
@@ -302,15 +302,6 @@ TEST_CASE("M-119 M-120 without a free worker a publish waits for its start, and 
   CHECK(p.all.of(p.halls[0]) == words{"first"});
   net.run(std::move(waiting)); // the first has given up the full Spot by its send timeout
   CHECK(net.elapsed() - before >= 2s);
-  auto late = net.host(1).channels().publish("press", "sport", news{"late"}).submit();
-  auto later = net.host(1).channels().publish("press", "sport", news{"later"}).submit();
-  auto ended = net.run(as_result(std::move(later)));
-  auto other = net.run(as_result(std::move(late)));
-  const int failed = (ended.has_value() ? 0 : 1) + (other.has_value() ? 0 : 1);
-  CHECK(failed <= 1);
-  for (auto* one : {&ended, &other})
-    if (!one->has_value())
-      CHECK(one->error().kind() == error_kind::deadline_exceeded);
   p.all.gate.open();
   net.run_until_idle();
   const auto heard = p.all.of(p.halls[0]);

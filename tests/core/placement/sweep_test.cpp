@@ -126,7 +126,7 @@ TEST_CASE(
   CHECK(a.exists(instance_spot, "being created elsewhere"));
   CHECK(a.exists(actor, "own actor being created"));
   std::sort(a.found.begin(), a.found.end());
-  CHECK(a.found == std::vector<std::string>{"own creating", "own fresh", "own settled"}); // whose host knows which it has
+  CHECK(a.found == std::vector<std::string>{"own actor being created", "own creating", "own fresh", "own settled"}); // whose host knows which it has
   const auto left = dead.capacity();
   CHECK(left.actors == slot_bucket{1, 0});
   CHECK(left.spots == slot_bucket{2, 0});

@@ -74,7 +74,24 @@ void execution_object::part_quiet(std::uint32_t records) noexcept {
     home().post([held = counted_ptr<execution_object>::share(this)] { held->home().make_ready(*held); });
 }
 
+void execution_object::divert_continuations() noexcept {
+  divert_.store(false, std::memory_order_relaxed);
+  if (open())
+    return;
+  record_fifo waiting;
+  while (!application_.empty()) {
+    auto* r = application_.pop_front();
+    if (r->kind == record_kind::resume)
+      lifecycle_.push_continuation(r);
+    else
+      waiting.push_back(r);
+  }
+  application_ = waiting;
+}
+
 void execution_object::drain() noexcept {
+  if (divert_.load(std::memory_order_acquire))
+    divert_continuations();
   const auto* seen = inbox_.load(std::memory_order_relaxed);
   if (seen == nullptr || seen == idle()) // asked for while parked: nothing has arrived
     return;
@@ -104,6 +121,8 @@ void execution_object::set_open(bool open) noexcept {
   open_.store(open, std::memory_order_release);
   if (open)
     home().make_ready(*this);
+  else
+    divert_.store(true, std::memory_order_relaxed);
 }
 
 void execution_object::move_home(counted_ptr<gate> next) noexcept {

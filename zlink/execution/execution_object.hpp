@@ -100,7 +100,10 @@ public:
   bool open() const noexcept { return open_.load(std::memory_order_relaxed); }
   void set_open(bool open) noexcept;
   /// From any thread: what has not started waits behind a barrier, until a turn sets it open again (J-65).
-  void shut() noexcept { open_.store(false, std::memory_order_release); }
+  void shut() noexcept {
+    open_.store(false, std::memory_order_release);
+    divert_.store(true, std::memory_order_release);
+  }
   /// In the last instant of a turn, with nothing else of the object under way: from the next one on `next` is its gate.
   void move_home(counted_ptr<gate> next) noexcept;
   void watch_quiet(bool on) noexcept { watch_quiet_ = on; }
@@ -128,6 +131,7 @@ private:
   void push(record* r) noexcept;
   /// Moves arrivals into the lanes.
   void drain() noexcept;
+  void divert_continuations() noexcept;
 
   execution_domain& domain_;
   counted_ptr<gate> owned_home_; ///< touched in turns
@@ -144,6 +148,7 @@ private:
   execution_object* next_ready_ = nullptr;
   record_fifo lifecycle_;
   std::atomic<bool> open_;
+  std::atomic<bool> divert_{false}; ///< it was shut: continuations among what waits go on all the same
   bool watch_quiet_ = false;
   bool worked_ = false; ///< since the last `on_rest`
   bool lifecycle_busy_ = false; ///< a step is suspended: the next one waits for its end

@@ -33,7 +33,7 @@ void note_readiness_signaled() noexcept {
 
 void handler_scope::end(record* served, bool well) noexcept {
   open_ = false;
-  for (auto& what : std::exchange(hooks_, {}))
+  for (auto& what : std::exchange(hooks_, {})) // none of them a second time
     what(served, well);
 }
 
@@ -127,6 +127,8 @@ void handler_run::resume() {
 }
 
 void handler_run::never_began() noexcept {
+  if (auto ending = std::exchange(scope, {}))
+    ending->end(record_, false);
   record_ = nullptr;
   leave_object();
   unref();

@@ -29,6 +29,9 @@ class gate;
 /// (J-60, J-62). Touched in the handler's turns only.
 class handler_scope final : public counted {
 public:
+  handler_scope() = default;
+  ~handler_scope() override { end(nullptr, false); } // of a handler that never came to its end
+
   /// `well`: it ended normally; else nothing of what was registered shall happen (J-63). `served`: the record, whose body is
   /// the reply, before that leaves (J-64).
   using hook = unique_function<void(record* served, bool well)>;

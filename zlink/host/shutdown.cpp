@@ -90,10 +90,12 @@ task<void> host_runtime::publish_draining(steady_time until) {
 task<void> host_runtime::end_work(steady_time deadline) {
   auto draining = actors.drain(deadline);
   co_await std::move(draining);
+  const bool stuck = actors.some_are_stuck();
   std::vector<task<bool>> closes;
   const auto close_all = [&] {
     for (auto& object : objects.snapshot())
-      closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
+      if (!(stuck && object->factory().about_actors != nullptr)) // a handler of a member still runs in it
+        closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
   };
   close_all();
   bool cut_short = false;

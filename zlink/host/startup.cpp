@@ -271,11 +271,7 @@ task<std::optional<error>> host_runtime::start_entry(node_runtime& node) {
 
 void host_runtime::lease_lost(const placement::owner_token&) {
   messages.routes.cache.clear();
-  for (auto& actor : objects.actor_snapshot())
-    actors.abandon(std::move(actor), time->now());
-  for (auto& object : objects.snapshot())
-    if (object->factory().kind != spot_kind::entry)
-      closings.abandon(std::move(object));
+  start_coroutine(actors.abandon_all(), [](result<void>) {});
 }
 
 task<void> host_runtime::lease_regained() {

@@ -74,7 +74,6 @@ task<void> memberships::settle_after_leave(counted_ptr<actor_object> actor, coun
   settling_.insert(actor.get());
   auto resting = until_at_rest(actor, steady_time::max());
   co_await std::move(resting);
-  from->part_quiet(1);
   auto moving = move_in(actor, {}, entry, false);
   co_await std::move(moving);
   tell_left(actor, from);
@@ -123,11 +122,49 @@ task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_tim
   co_return true;
 }
 
-void memberships::abandon(counted_ptr<actor_object> actor, steady_time due) {
+/// Sealed at once; it ends when the change under way has, which nothing commits any more.
+task<void> memberships::abandon(counted_ptr<actor_object> actor) {
+  const work_count counted{*this};
   if (!seal(*actor))
-    return; // it ends already
+    co_return; // it ends already
+  while (!actor->begin_change()) {
+    if (actor->fenced())
+      co_return; // its creation came to nothing
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
   auto at = actor->spot();
-  start_coroutine(end(std::move(actor), std::move(at), due, false), [](result<void>) {});
+  auto ending = end(std::move(actor), std::move(at), host_.time->now(), false);
+  co_await std::move(ending);
+}
+
+/// Spots that host Actors follow when those have ended: their handlers are functions of the Spot.
+task<void> memberships::abandon_all() {
+  for (auto& actor : host_.objects.actor_snapshot())
+    start_coroutine(abandon(std::move(actor)), [](result<void>) {});
+  std::vector<counted_ptr<spot_object>> hosting;
+  for (auto& spot : host_.objects.snapshot()) {
+    if (spot->factory().kind == spot_kind::entry)
+      continue;
+    if (spot->factory().about_actors != nullptr)
+      hosting.push_back(std::move(spot));
+    else
+      host_.closings.abandon(std::move(spot));
+  }
+  for (auto& spot : hosting) {
+    while (hosts_somebody(*spot)) {
+      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+      co_await std::move(pausing);
+    }
+    host_.closings.abandon(std::move(spot));
+  }
+}
+
+bool memberships::hosts_somebody(const spot_object& spot) const {
+  if (host_.objects.actors() == 0)
+    return false;
+  const auto actors = host_.objects.actor_snapshot();
+  return std::ranges::any_of(actors, [&spot](const auto& actor) { return actor->spot().get() == &spot; });
 }
 
 /// False: it was sealed before.
@@ -168,8 +205,12 @@ task<void> memberships::finish_work(counted_ptr<actor_object> actor, steady_time
         object.home().fail_operations(object, why);
       }));
   });
-  auto waiting = until_quiet(host_, std::move(actor));
+  auto waiting = until_quiet(host_, actor);
   co_await std::move(waiting);
+  while (actor->in_a_notice()) {
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
 }
 
 task<void> memberships::dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot) {
@@ -210,6 +251,8 @@ task<void> memberships::drain(steady_time due) {
     co_await std::move(pausing);
   }
 }
+
+bool memberships::some_are_stuck() const noexcept { return drained_.size() < host_.objects.actors(); }
 
 /// When their Spots have ended, which could read their members until then (C-119).
 task<void> memberships::dispose_drained() {

@@ -7,6 +7,15 @@
 
 namespace zlink::detail {
 
+namespace {
+
+/// With its members.
+bool shares_gate(const spot_object& spot) noexcept {
+  return spot.factory().kind == spot_kind::user && spot.factory().mode == execution_mode::spot_wide;
+}
+
+} // namespace
+
 actor_object::actor_object(const object_home& home, execution_domain& domain, counted_ptr<gate> own,
                            const actor_factory& factory, const std::string& id)
   : hosted_object(home, domain, own, actor_address(id)), factory_(&factory), own_gate_(std::move(own)) {}
@@ -70,11 +79,16 @@ bool actor_object::at_rest() const noexcept {
   return only_this && outstanding == 0;
 }
 
+bool actor_object::will_need(const gate& held) const {
+  const auto at = spot();
+  return at && shares_gate(*at) && &at->home() == &held;
+}
+
 void actor_object::settle_down() {
+  if (fenced())
+    return; // it has ended meanwhile
   serving_ = spot();
-  const auto& factory = serving_->factory();
-  const bool shared = factory.kind == spot_kind::user && factory.mode == execution_mode::spot_wide;
-  auto next = shared ? counted_ptr<gate>::share(&serving_->home()) : own_gate_;
+  auto next = shares_gate(*serving_) ? counted_ptr<gate>::share(&serving_->home()) : own_gate_;
   if (next.get() != &home())
     move_home(std::move(next));
 }

@@ -40,6 +40,12 @@ public:
   /// One change of membership at a time, and none of an Actor that ends (J-61, J-166). False: another one is pending.
   bool begin_change() noexcept { return !changing_.exchange(true, std::memory_order_acq_rel); }
   void end_change() noexcept { changing_.store(false, std::memory_order_release); }
+  /// Its next message needs that gate, which somebody holds while he would wait for it.
+  bool will_need(const gate& held) const;
+  /// Callbacks of Spots that nobody waits for, and that have this Actor: it is not destroyed under them.
+  void notice_begins() noexcept { notices_.fetch_add(1, std::memory_order_acq_rel); }
+  void notice_ends() noexcept { notices_.fetch_sub(1, std::memory_order_acq_rel); }
+  bool in_a_notice() const noexcept { return notices_.load(std::memory_order_acquire) != 0; }
 
   // -- inside a turn ---------------------------------------------------------------------------------------------------
   /// Throws what the application throws, and `operation_failed` for an instance that exposes a foreign context (J-19).
@@ -73,6 +79,7 @@ private:
   placement::spot_membership membership_;
   counted_ptr<spot_object> spot_;
   std::atomic<bool> changing_{true}; ///< until it is Ready
+  std::atomic<std::uint32_t> notices_{0};
   std::atomic<bool> has_place_{false};
 };
 

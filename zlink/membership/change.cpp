@@ -48,6 +48,8 @@ task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, 
       if (row->member_of == wanted)
         co_return std::nullopt; // an earlier attempt got through
       unclear = false;
+      if (host_.time->now() >= due)
+        continue; // no attempt of before got through, and none is made any more (J-68)
       const auto* user = placement::row_in(*at);
       if (!entry && (user == nullptr || user->generation != spot->generation() || user->closing))
         co_return error{error_kind::not_found, described(spot->id()) + " has closed"};
@@ -90,8 +92,10 @@ task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spo
                                 bool expected) {
   const bool entry = into->factory().kind == spot_kind::entry;
   actor->committed({into->id(), entry ? object_generation{} : into->generation()}, into);
-  if (from)
+  if (from) {
+    from->part_busy(); // it does not end before it has been told
     remove_member(from, actor);
+  }
   for (std::chrono::milliseconds pause = first_pause;;) {
     auto settling = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
       auto& moving = static_cast<actor_object&>(object);
@@ -110,7 +114,7 @@ task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spo
     auto telling = as_result(run_callback<void>(*into, *host_.infra, "on_joined_actor",
                                                 [actor, expected, first](execution_object& object) -> task<void> {
                                                   auto& spot = static_cast<spot_object&>(object);
-                                                  if (first)
+                                                  if (first && actor->application() != nullptr)
                                                     spot.members().add(actor);
                                                   if (first && expected)
                                                     spot.members().expected_came();
@@ -130,16 +134,19 @@ task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spo
     tell_left(actor, from);
 }
 
-/// One way: how it ends is recorded, and changes nothing (J-84).
+/// One way: how it ends is recorded, and changes nothing (J-84). The Spot was made busy before, so that it is told.
 void memberships::tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from) {
+  actor->notice_begins();
   auto telling = run_callback<void>(*from, *host_.infra, "on_leave_actor", [actor](execution_object& object) -> task<void> {
     auto* callbacks = callbacks_of(static_cast<spot_object&>(object));
     if (callbacks == nullptr || actor->application() == nullptr)
       return task<void>::done();
     return callbacks->tell_left(*actor->application());
   });
-  start_coroutine(as_result(std::move(telling)), [this](result<result<void>> told) {
-    if (!*told)
+  from->part_quiet(1); // the step itself keeps it from its end
+  start_coroutine(as_result(std::move(telling)), [this, actor](result<result<void>> told) {
+    actor->notice_ends();
+    if (!told || !*told)
       failed_callbacks.fetch_add(1, std::memory_order_relaxed);
   });
 }

@@ -157,6 +157,13 @@ task<join_completion> memberships::decide(join& j) {
     auto answer = co_await std::move(asking);
     if (!answer)
       co_return failed_with(answer.error());
+    if (answer->reply) {
+      try {
+        static_cast<void>(encode_request(*answer->reply, host_)); // 1 MiB at most (J-57)
+      } catch (...) {
+        co_return failed_with({error_kind::internal_failure, "the reply of on_actor_join: " + text_of_current_exception()});
+      }
+    }
     end.reply = std::move(answer->reply);
     if (!answer->accepted) {
       end.outcome = join_outcome::rejected;
@@ -236,7 +243,8 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
     [asked, id = j.actor->id(), request = std::move(request)](execution_object& object) -> task<actor_join_response> {
       auto& target = static_cast<spot_object&>(object);
       auto* callbacks = callbacks_of(target);
-      if (asked->over.load() || callbacks == nullptr || target.application_word().has(admission_word::sealed_bit)) {
+      if (asked->over.load() || callbacks == nullptr || target.members().is_shut()
+          || target.application_word().has(admission_word::sealed_bit)) {
         asked->closed.store(true);
         return make_ready_task(result<actor_join_response>{reject()});
       }

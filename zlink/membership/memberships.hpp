@@ -59,12 +59,15 @@ public:
   /// Ends it here when what it has accepted has run, or the deadline has passed. `asked_by_it`: a handler of its own waits,
   /// and is told when admission has closed (J-134). Throws the caller's error.
   task<bool> destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it);
-  /// The host has lost the token that the Actor is bound to: it ends without touching its row (S-44).
-  void abandon(counted_ptr<actor_object> actor, steady_time due);
+  /// The host has lost the token that its objects are bound to: Actors end without touching their rows (S-44).
+  /// So do all User and Instance Spots.
+  task<void> abandon_all();
   /// The host shuts down: all of them run what they have accepted, until `due`, and nothing after it.
   task<void> drain(steady_time due);
   /// Then they end, silently (J-135).
   task<void> dispose_drained();
+  /// Some did not come to an end in time: what they use stays behind.
+  bool some_are_stuck() const noexcept;
   /// Ends of Actors and changes of membership that are under way.
   std::size_t under_way() const noexcept { return under_way_; }
 
@@ -102,11 +105,13 @@ private:
   // Leave and end (actor_end.cpp).
   task<bool> leave_here(counted_ptr<spot_object> spot, counted_ptr<actor_object> actor, steady_time due);
   task<void> settle_after_leave(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> entry);
+  task<void> abandon(counted_ptr<actor_object> actor);
+  bool hosts_somebody(const spot_object& spot) const;
   bool seal(actor_object& actor);
   task<void> finish_work(counted_ptr<actor_object> actor, steady_time due);
   task<void> dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot);
   task<void> end(counted_ptr<actor_object> actor, counted_ptr<spot_object> entry, steady_time due, bool remove_row);
-  task<bool> destroy_exactly(actor_ref who, steady_time due);
+  task<bool> destroy_exactly(actor_ref who, steady_time due, const execution_object* asking);
   task<std::optional<actor_ref>> look_up(std::string address);
   task<std::optional<spot_ref>> look_up_spot(std::string address);
 

@@ -28,11 +28,15 @@ public:
   void expect();
   void expected_came() noexcept;
   bool none() const noexcept;
+  /// A close has found nobody: from now on nobody is let in, unless it fails (J-167).
+  void shut(bool closing) noexcept { shut_ = closing; }
+  bool is_shut() const noexcept { return shut_; }
 
 private:
   struct contents;
   contents& there();
   std::unique_ptr<contents> there_;
+  bool shut_ = false;
 };
 
 } // namespace zlink::detail

@@ -122,7 +122,8 @@ local_verdict outbound::judge_local(record* r, std::string_view id, const instan
   bool expected = false; // the sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88)
   const bool no_lease = host_.domain.admission_over.load(std::memory_order_acquire);
   const auto look_at = [&](hosted_object& object) {
-    same_gate = forbidden != nullptr && &object.home() == forbidden;
+    same_gate = forbidden != nullptr
+                && (&object.home() == forbidden || (object.is_actor() && static_cast<actor_object&>(object).will_need(*forbidden)));
     if (no_lease)
       why = host_.refuse_owned_work(); // also where the gate is held and its turn would begin much later (S-41)
     if (!why && intent != nullptr) {

@@ -88,7 +88,7 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
   std::shared_ptr<state> started;
   {
     std::lock_guard guard{mutex_};
-    const bool own_turn = asking == object.get();
+    const bool own_turn = asking != nullptr && &asking->home() == &object->home();
     auto& place = closing_[object.get()];
     if (place == nullptr) {
       started = place = begin(std::move(object));
@@ -192,6 +192,7 @@ task<void> closing::run(std::shared_ptr<state> closing) {
     waiter->set(sealed ? closing->sealed_answer() : decided);
   if (!sealed) {
     closing->over.store(true);
+    closing->object->home().post([spot = closing->object] { spot->members().shut(false); });
     co_return;
   }
   if (!closing->abandoned)
@@ -254,7 +255,11 @@ bool closing::may_close(const state& closing, spot_object& spot) const {
   switch (closing.reason) {
     case spot_close_reason::idle_evicted: return is_idle(spot);
     case spot_close_reason::host_shutdown: return true;
-    default: return spot.members().none();
+    default:
+      if (!spot.members().none())
+        return false;
+      spot.members().shut(true);
+      return true;
   }
 }
 

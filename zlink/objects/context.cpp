@@ -32,8 +32,9 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
   auto& host = *object.home_node().host;
   const auto* t = detail::current_turn();
   auto* asking = t != nullptr && &t->object->whole() == &object ? t->object : nullptr;
-  if (asking == nullptr && t != nullptr && t->home == &object.home())
-    return detail::make_ready_task(result<bool>{false}); // a member asks, so there is one (J-150)
+  if (asking == nullptr && t != nullptr)
+    if (auto* who = dynamic_cast<detail::actor_object*>(t->object); who != nullptr && who->serving() == &object)
+      asking = who; // a handler of the Spot as well: it is told at the seal, or that there are members (C-115, J-150)
   return host.closings.close(detail::counted_ptr<detail::spot_object>::share(&object),
                              spot_close_reason::explicit_close, host.time->now() + object.home_node().request_timeout,
                              asking);

@@ -39,11 +39,15 @@ struct go {
 struct ticket {
   std::string word;
 };
+struct plain {
+  std::string word;
+};
 ZLINK_PACKET(say, "member.say", word)
 ZLINK_PACKET(said, "member.said", word, spot, generation, instance)
 ZLINK_PACKET(tell, "member.tell", word)
 ZLINK_PACKET(go, "member.go", room, word)
 ZLINK_PACKET(ticket, "member.ticket", word)
+ZLINK_PACKET(plain, "member.plain", word)
 
 /// The script of a test and its evidence. Outlives the mesh.
 struct stage {
@@ -58,6 +62,7 @@ struct stage {
   std::vector<zlink::join_completion> ends;
   std::function<zlink::task<void>(const zlink::spot_context& context)> in_room; ///< awaited in a room's handler for "do"
   std::function<zlink::task<void>(zlink::actor& who)> leave; ///< of the room that was made last
+  std::function<zlink::task<bool>()> close;                  ///< of it
 
   zlink::task<void> happened(std::string step) {
     trace.push_back(step);
@@ -109,7 +114,8 @@ public:
       .handlers()
       .template add_actor_handler<&place::on_say>()
       .template add_actor_handler<&place::on_tell>()
-      .template add_actor_handler<&place::on_go>();
+      .template add_actor_handler<&place::on_go>()
+      .template add_actor_handler<&place::on_plain>();
   }
   zlink::task<void> on_joined_actor(person& who) override {
     const auto step = "joined " + name() + ' ' + who.context().actor_id();
@@ -140,6 +146,13 @@ private:
   void on_tell(person& who, const zlink::message_context&, const tell& m) {
     on_.trace.push_back("handle " + who.context().actor_id() + ' ' + m.word + " in " + name());
   }
+  /// No coroutine, though it returns a task.
+  zlink::task<said> on_plain(person& who, const zlink::message_context&, const plain& m) {
+    who.context().join_spot("r").defer();
+    if (m.word == "throw")
+      throw std::runtime_error{"a fault of a plain handler"};
+    return zlink::detail::make_ready_task(zlink::result<said>{said{m.word, ""}});
+  }
   void on_go(person& who, const zlink::message_context&, const go& m) {
     on_.trace.push_back("go " + who.context().actor_id());
     if (m.room.empty())
@@ -167,6 +180,7 @@ public:
     place::configure();
     context().handlers().add_packet<&room::on_list>();
     on_.leave = [this](zlink::actor& who) { return context().leave_actor(who); };
+    on_.close = [this] { return context().close(); };
   }
   zlink::task<zlink::actor_join_response> on_actor_join(std::string actor_id, const zlink::message& request) override {
     const auto word = request.empty() ? std::string{} : request.as<ticket>().word;

@@ -154,8 +154,8 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, const ex
     auto again = destroy_exactly(std::move(who), due, asking);
     co_return co_await std::move(again);
   }
-  auto asking = host_.spots.ask_owner(*seen, control_command::destroy_actor, who.actor_id, due);
-  const bool ended = co_await std::move(asking);
+  auto demanding = host_.spots.ask_owner(*seen, control_command::destroy_actor, who.actor_id, due);
+  const bool ended = co_await std::move(demanding);
   if (ended)
     host_.messages.routes.cache.erase(address, found.route.object, found.route.authority);
   co_return ended;

@@ -238,6 +238,8 @@ task<bool> closing::check(std::shared_ptr<state> closing) {
     std::lock_guard guard{mutex_};
     if (closing->lost || closing->check == state::verdict::passed)
       co_return true;
+    if (closing->check == state::verdict::failed) // in the turn that asks
+      co_return false;
     closing->checked = checked;
   }
   closing->object->submit_step(std::make_unique<turn_step>([this, closing](execution_object& target) {

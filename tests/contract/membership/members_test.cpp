@@ -51,7 +51,7 @@ TEST_CASE("X-18 J-41 callbacks about members run in turns of the Spot, one at a 
   int inside = 0;
   int most = 0;
   barrier open;
-  on.during = [&](const std::string& now) -> zlink::task<void> {
+  on.during = [&](std::string now) -> zlink::task<void> {
     if (!now.starts_with("gate") && !now.starts_with("joined r") && !now.starts_with("left r") && !now.starts_with("list"))
       co_return;
     most = std::max(most, ++inside);

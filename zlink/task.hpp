@@ -3,6 +3,7 @@
 
 #include "zlink/error.hpp"
 #include "zlink/execution/operation.hpp"
+#include "zlink/execution/pooled.hpp"
 
 #include <condition_variable>
 #include <coroutine>
@@ -20,7 +21,7 @@ class task;
 namespace detail {
 
 /// Part of a coroutine's promise that does not depend on its result.
-class task_promise_base {
+class task_promise_base : public pooled {
 public:
   std::suspend_always initial_suspend() noexcept { return {}; }
 
@@ -227,7 +228,8 @@ void start_detached(std::coroutine_handle<> frame);
 /// Starts a coroutine task; `done(result<T>)` is called when it has ended, on whatever thread that is.
 template <class T, class F>
 void start_coroutine(task<T> started, F done) {
-  struct owner {
+  struct owner : pooled {
+    owner(std::coroutine_handle<task_promise<T>> frame, F&& done) : frame(frame), done(std::move(done)) {}
     std::coroutine_handle<task_promise<T>> frame;
     F done;
   };
@@ -331,6 +333,34 @@ template <class T>
 task<result<T>> as_result(task<T> awaited) {
   return detail::result_of(std::move(awaited));
 }
+
+namespace detail {
+
+/// As `as_result`, for `co_await` on the spot: needs no coroutine of its own.
+template <class T>
+class outcome_of {
+public:
+  explicit outcome_of(task<T> awaited) noexcept : inner_(std::move(awaited)) {}
+  bool await_ready() const noexcept { return inner_.await_ready(); }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> h) noexcept { return inner_.await_suspend(h); }
+  result<T> await_resume() noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        inner_.await_resume();
+        return {};
+      } else {
+        return inner_.await_resume();
+      }
+    } catch (...) {
+      return current_exception_as_result<T>();
+    }
+  }
+
+private:
+  typename task<T>::awaiter inner_;
+};
+
+} // namespace detail
 
 /// Blocks the calling application thread until the task has ended. Throws `operation_failed`, `operation_cancelled`, or
 /// what the coroutine threw as `operation_failed(internal_failure)`. Inside a turn, a callback or a worker it throws

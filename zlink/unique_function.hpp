@@ -1,6 +1,8 @@
 // A move-only callable. The standard has none before C++23, and completions own move-only things (tasks, records).
 #pragma once
 
+#include "zlink/execution/pooled.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -34,7 +36,7 @@ public:
       ::new (static_cast<void*>(place_)) held(std::forward<F>(f));
       ops_ = &in_place<held>;
     } else {
-      ::new (static_cast<void*>(place_)) held*(new held(std::forward<F>(f)));
+      ::new (static_cast<void*>(place_)) boxed<held>*(new boxed<held>(std::forward<F>(f)));
       ops_ = &on_heap<held>;
     }
   }
@@ -49,10 +51,17 @@ public:
 
 private:
   static constexpr std::size_t room = 48;
+  struct nothing {};
   struct operations {
     R (*call)(void*, Args&&...);
     void (*move)(void*, void*) noexcept;
     void (*destroy)(void*) noexcept;
+  };
+  template <class F>
+  struct boxed : std::conditional_t<alignof(F) <= alignof(std::max_align_t), detail::pooled, nothing> {
+    template <class G>
+    explicit boxed(G&& f) : held(std::forward<G>(f)) {}
+    F held;
   };
   template <class F>
   static constexpr bool fits
@@ -68,9 +77,9 @@ private:
   };
   template <class F>
   static constexpr operations on_heap{
-    [](void* p, Args&&... args) -> R { return (**static_cast<F**>(p))(std::forward<Args>(args)...); },
-    [](void* from, void* to) noexcept { ::new (to) F*(*static_cast<F**>(from)); },
-    [](void* p) noexcept { delete *static_cast<F**>(p); },
+    [](void* p, Args&&... args) -> R { return (*static_cast<boxed<F>**>(p))->held(std::forward<Args>(args)...); },
+    [](void* from, void* to) noexcept { ::new (to) boxed<F>*(*static_cast<boxed<F>**>(from)); },
+    [](void* p) noexcept { delete *static_cast<boxed<F>**>(p); },
   };
   void take(unique_function& other) noexcept {
     if (other.ops_) {

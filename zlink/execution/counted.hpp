@@ -1,6 +1,8 @@
 // Intrusive reference counting for the few things that records and threads share.
 #pragma once
 
+#include "zlink/execution/pooled.hpp"
+
 #include <atomic>
 #include <cassert>
 #include <cstdint>
@@ -9,7 +11,7 @@
 namespace zlink::detail {
 
 /// Starts with one reference, owned by whoever made it.
-class counted {
+class counted : public pooled {
 public:
   counted() = default;
   counted(const counted&) = delete;

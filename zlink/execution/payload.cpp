@@ -1,11 +1,12 @@
 #include "zlink/execution/payload.hpp"
 
+#include "zlink/execution/pooled.hpp"
 #include "zlink/message.hpp"
 
 namespace zlink::detail {
 
 dynamic_value::dynamic_value(const packet_type& type)
-  : type_(&type), place_(::operator new(type.size, std::align_val_t{type.alignment})) {
+  : type_(&type), place_(take_pooled(type.size, std::align_val_t{type.alignment})) {
   type.construct(place_);
 }
 
@@ -13,15 +14,15 @@ dynamic_value::~dynamic_value() {
   if (place_ == nullptr)
     return;
   type_->destroy(place_);
-  ::operator delete(place_, std::align_val_t{type_->alignment});
+  give_pooled(place_, type_->size, std::align_val_t{type_->alignment});
 }
 
 raw_value::raw_value(const packet_type& type)
-  : type_(&type), place_(::operator new(type.size, std::align_val_t{type.alignment})) {}
+  : type_(&type), place_(take_pooled(type.size, std::align_val_t{type.alignment})) {}
 
 raw_value::~raw_value() {
   if (place_ != nullptr)
-    ::operator delete(place_, std::align_val_t{type_->alignment});
+    give_pooled(place_, type_->size, std::align_val_t{type_->alignment});
 }
 
 const packet_type* payload::packet() noexcept {

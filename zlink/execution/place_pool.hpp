@@ -2,6 +2,7 @@
 // free places, and places wander between threads by the batch. A general allocator takes a lock for every such object.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +24,9 @@
 
 namespace zlink::detail {
 
-/// Places of `Size` bytes, for as long as the process lives. Any thread. Under an address sanitizer every place comes from
-/// the heap, so that it sees a use after the end.
-template <std::size_t Size, std::size_t Align>
+/// Places of `Size` bytes. Any thread. What a burst needed beyond about `Kept` bytes goes back to the heap when it is over.
+/// Under an address sanitizer every place comes from the heap, so that it sees a use after the end.
+template <std::size_t Size, std::size_t Align, std::size_t Kept = std::size_t{64} * 1024 * 1024>
 class place_pool {
 public:
   static void* take() {
@@ -46,6 +47,8 @@ public:
       return;
     }
     auto& mine = cache_;
+    if (mine.first == nullptr)
+      watch_end_of_thread();
     mine.first = ::new (place) free_place{mine.first};
     --mine.taken;
     if (++mine.count == 3 * batch)
@@ -57,6 +60,7 @@ public:
 private:
   static constexpr bool pooled = ZLINK_POOL_PLACES != 0;
   static constexpr int batch = 64;
+  static constexpr std::size_t kept_lists = std::max<std::size_t>(1, Kept / (Size * batch));
 
   struct free_place {
     free_place* next;
@@ -73,8 +77,7 @@ private:
   struct cache_reaper {
     ~cache_reaper() {
       taken_.fetch_add(std::exchange(cache_.taken, 0), std::memory_order_relaxed);
-      while (cache_.first != nullptr)
-        ::operator delete(std::exchange(cache_.first, cache_.first->next), std::align_val_t{Align});
+      free_all(std::exchange(cache_.first, nullptr));
       cache_.count = 0;
     }
   };
@@ -90,6 +93,10 @@ private:
     return *the_lists;
   }
 
+  static void free_all(free_place* list) noexcept {
+    while (list != nullptr)
+      ::operator delete(std::exchange(list, list->next), std::align_val_t{Align});
+  }
   static void* from_heap() {
     taken_.fetch_add(1, std::memory_order_relaxed);
     return ::operator new(Size, std::align_val_t{Align});
@@ -98,9 +105,12 @@ private:
     taken_.fetch_sub(1, std::memory_order_relaxed);
     ::operator delete(place, std::align_val_t{Align});
   }
-  [[gnu::noinline]] static void refill(thread_cache& mine) {
+  [[gnu::noinline]] static void watch_end_of_thread() noexcept {
     thread_local cache_reaper reaper;
     (void)reaper;
+  }
+  [[gnu::noinline]] static void refill(thread_cache& mine) {
+    watch_end_of_thread();
     {
       auto& all = shared();
       std::lock_guard guard{all.mutex};
@@ -123,9 +133,17 @@ private:
     mine.first = last->next;
     last->next = nullptr;
     mine.count -= batch;
+    if (!share(list))
+      free_all(list);
+  }
+  /// False: there are enough.
+  static bool share(free_place* list) noexcept {
     auto& all = shared();
     std::lock_guard guard{all.mutex};
+    if (all.lists.size() >= kept_lists)
+      return false;
     all.lists.push_back(list);
+    return true;
   }
 
   static inline std::atomic<std::int64_t> taken_{0};

@@ -4,6 +4,7 @@
 #include "zlink/clock.hpp"
 #include "zlink/execution/counted.hpp"
 #include "zlink/execution/payload.hpp"
+#include "zlink/execution/pooled.hpp"
 #include "zlink/metadata.hpp"
 
 #include <cstdint>
@@ -62,7 +63,7 @@ struct reply_route {
 };
 
 /// Fields that only some records need; allocated on demand.
-struct record_extra {
+struct record_extra : pooled {
   message_metadata metadata;
   std::string channel;
   std::string topic;

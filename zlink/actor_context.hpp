@@ -1,15 +1,21 @@
 // What an Actor may know and do; inside its turns only, but for its names.
 #pragma once
 
+#include "zlink/objects/tick_handler.hpp"
 #include "zlink/outbound_calls.hpp"
+#include "zlink/timer.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace zlink {
 
+class actor;
 class host;
 
 namespace detail {
@@ -51,6 +57,17 @@ public:
   std::string spot_id() const;
   spot_outbound outbound() const noexcept;
   zlink::host& host() const noexcept;
+
+  /// A logical timer of this Actor: its ticks run as messages of the Actor do, and go with it wherever it belongs.
+  /// Registered inside a turn of the Actor, or of the Spot that it belongs to or comes into being in; as
+  /// `common_spot_context::add_timer` otherwise.
+  template <auto Handler>
+  task<timer> add_timer(std::string name, time_span period, timer_options options = {}, std::stop_token cancel = {}) const {
+    static_assert(std::is_base_of_v<actor, typename detail::tick_handler<Handler>::shape::owner>,
+                  "a timer of an Actor calls a function of its own class: add_timer<&my_actor::on_tick>(...)");
+    return detail::start_timer(*object_, std::move(name), period, options, &detail::tick_handler<Handler>::invoke,
+                               std::move(cancel));
+  }
 
   /// Into a User Spot, if its `on_actor_join` accepts; it is asked with the request, or an empty message.
   join_call join_spot(std::string spot_id) const { return make_join(std::move(spot_id), message{}); }

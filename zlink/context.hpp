@@ -5,6 +5,7 @@
 #include "zlink/calls.hpp"
 #include "zlink/execution/counted.hpp"
 #include "zlink/objects/handler_table.hpp"
+#include "zlink/objects/tick_handler.hpp"
 #include "zlink/outbound_calls.hpp"
 #include "zlink/timer.hpp"
 #include "zlink/worker.hpp"
@@ -36,17 +37,6 @@ void register_subscription(spot_object& object, event_entry entry);
 void register_actor_handler(spot_object& object, actor_handler_entry entry);
 task<void> leave_spot(spot_object& spot, actor& who, std::stop_token cancel);
 task<void> destroy_in(spot_object& entry, actor& who, std::stop_token cancel);
-task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
-                        handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel);
-
-template <auto Handler>
-struct tick_handler {
-  using shape = member_shape<decltype(Handler)>;
-  static_assert(shape::known, "a timer handler is a member function: add_timer<&my_spot::on_tick>(...)");
-  static_assert(shape::template takes<const timer_tick&>, "a timer handler takes (const zlink::timer_tick&)");
-  static_assert(std::is_void_v<typename task_value<typename shape::result>::type>, "a timer handler returns nothing");
-  static handler_run* invoke(spot_object& object, record* r, const timer_tick& tick);
-};
 
 } // namespace detail
 
@@ -124,6 +114,8 @@ public:
   /// `std::invalid_argument` unless the name is not empty and the period a positive whole number of milliseconds.
   template <auto Handler>
   task<timer> add_timer(std::string name, time_span period, timer_options options = {}, std::stop_token cancel = {}) const {
+    static_assert(!std::is_base_of_v<actor, typename detail::tick_handler<Handler>::shape::owner>,
+                  "an Actor's function is called by timers of the Actor: who.context().add_timer<...>(...)");
     return detail::start_timer(*object_, std::move(name), period, options, &detail::tick_handler<Handler>::invoke,
                                std::move(cancel));
   }

@@ -117,11 +117,12 @@ using user_spot_base = spot_with_context<user_spot_application, spot_context>;
 using entry_spot_base = spot_with_context<spot_application, entry_spot_context>;
 
 /// Throws `operation_failed(invalid_operation)` outside of the turns of a SpotWide Spot's gate (C-147).
-const spot_members::list& readable_members(spot_object& spot);
+const spot_members& readable_members(spot_object& spot);
 
 } // namespace detail
 
-/// The Actors of a Spot, as its class knows them. Good within the turn.
+/// The Actors of a Spot, as its class knows them, in the order in which they came. Good within the turn; who leaves while a
+/// loop goes over them is passed over, and nobody else is; an iterator that stands at him gives null.
 template <class TActor>
 class member_view {
 public:
@@ -130,27 +131,35 @@ public:
     using value_type = TActor*;
     using difference_type = std::ptrdiff_t;
     iterator() = default;
-    explicit iterator(detail::spot_members::list::const_iterator at) noexcept : at_(at) {}
-    TActor* operator*() const noexcept { return static_cast<TActor*>(detail::application_of(**at_)); }
+    iterator(const detail::spot_members& all, std::size_t at) noexcept : all_(&all), at_(all.next(at)) {}
+    TActor* operator*() const noexcept {
+      const auto* who = all_->at(at_);
+      return who == nullptr ? nullptr : static_cast<TActor*>(detail::application_of(*who));
+    }
     iterator& operator++() noexcept {
-      ++at_;
+      at_ = all_->next(at_ + 1);
       return *this;
     }
-    iterator operator++(int) noexcept { return iterator{at_++}; }
-    friend bool operator==(const iterator&, const iterator&) = default;
+    iterator operator++(int) noexcept {
+      auto before = *this;
+      ++*this;
+      return before;
+    }
+    friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.at_ == b.at_; }
 
   private:
-    detail::spot_members::list::const_iterator at_;
+    const detail::spot_members* all_ = nullptr;
+    std::size_t at_ = detail::spot_members::nobody;
   };
 
-  explicit member_view(const detail::spot_members::list& all) noexcept : all_(&all) {}
-  std::size_t size() const noexcept { return all_->size(); }
-  bool empty() const noexcept { return all_->empty(); }
-  iterator begin() const noexcept { return iterator{all_->begin()}; }
-  iterator end() const noexcept { return iterator{all_->end()}; }
+  explicit member_view(const detail::spot_members& all) noexcept : all_(&all) {}
+  std::size_t size() const noexcept { return all_->count(); }
+  bool empty() const noexcept { return size() == 0; }
+  iterator begin() const noexcept { return {*all_, 0}; }
+  iterator end() const noexcept { return {*all_, detail::spot_members::nobody}; }
 
 private:
-  const detail::spot_members::list* all_;
+  const detail::spot_members* all_;
 };
 
 /// A User Spot whose members are Actors of one class.

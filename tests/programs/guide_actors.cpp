@@ -16,6 +16,8 @@ struct go_ashore {};
 struct done {};
 struct ask_position {};
 struct position { std::string ship; int cabin = 0; };
+struct ask_time {};
+struct time_aboard { int hours = 0; };
 
 ZLINK_PACKET(passport, "harbour.passport", name)
 ZLINK_PACKET(refusal, "harbour.refusal", why)
@@ -25,6 +27,8 @@ ZLINK_PACKET(go_ashore, "harbour.go_ashore")
 ZLINK_PACKET(done, "harbour.done")
 ZLINK_PACKET(ask_position, "harbour.ask_position")
 ZLINK_PACKET(position, "harbour.position", ship, cabin)
+ZLINK_PACKET(ask_time, "harbour.ask_time")
+ZLINK_PACKET(time_aboard, "harbour.time_aboard", hours)
 
 // What belongs to one traveller, wherever that is.
 class traveller final : public zlink::actor {
@@ -33,6 +37,10 @@ public:
 
   std::string name;
   int cabin = 0;
+  int hours = 0;
+  zlink::timer watch;
+
+  void on_hour(const zlink::timer_tick&) { ++hours; }
 
   zlink::task<void> on_join_completed(const zlink::join_completion& join) override {
     switch (join.outcome) {
@@ -51,6 +59,7 @@ public:
 
   void configure() override {
     context().handlers().add_actor_handler<&ship::on_ask>().add_actor_handler<&ship::on_go_ashore>();
+    context().handlers().add_actor_handler<&ship::on_ask_time>();
   }
 
   zlink::task<zlink::actor_join_response> on_actor_join(std::string, const zlink::message&) override {
@@ -60,7 +69,7 @@ public:
   }
   zlink::task<void> on_joined_actor(traveller& who) override {
     std::cout << who.name << " is aboard\n";
-    co_return;
+    who.watch = co_await who.context().add_timer<&traveller::on_hour>("watch", 10ms);
   }
   zlink::task<void> on_leave_actor(traveller&) override { co_return; }
 
@@ -68,7 +77,9 @@ private:
   position on_ask(traveller& who, const zlink::message_context&, const ask_position&) {
     return position{context().spot_id(), who.cabin};
   }
+  time_aboard on_ask_time(traveller& who, const zlink::message_context&, const ask_time&) { return time_aboard{who.hours}; }
   zlink::task<done> on_go_ashore(traveller& who, const zlink::message_context&, const go_ashore&) {
+    who.watch.cancel();
     co_await context().leave_actor(who);
     std::cout << members().size() << " left aboard\n";
     co_return done{};
@@ -129,6 +140,9 @@ int main() {
     std::cout << id << ": " << where.ship << ", cabin " << where.cabin << '\n';
   }
 
+  while (sync_wait(actors.request_to_actor("bob", ask_time{}).submit<time_aboard>()).hours < 3) {
+  }
+  std::cout << "three hours at sea\n";
   std::cout << sync_wait(actors.find_spot("ada"))->spot_id << '\n';
   std::cout << std::boolalpha << sync_wait(host.spots().close(argo)) << '\n'; // members are aboard
 

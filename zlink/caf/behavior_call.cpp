@@ -92,7 +92,9 @@ behavior_outcome behavior_call::run(caf::behavior& behavior) {
   } catch (...) {
     if (!taken())
       throw;
-    // Whoever drops the promise answers.
+    // Whoever drops the promise answers; what the handler has registered goes with its exception (J-63).
+    if (const auto& scope = current_turn()->scope)
+      scope->end(nullptr, false);
     note_failure(object_, packet_name_of(record_.body), std::current_exception(), true);
     return behavior_outcome::parked;
   }

@@ -3,6 +3,7 @@
 #include "zlink/codec_error.hpp"
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/execution/executor.hpp"
+#include "zlink/execution/gate.hpp"
 #include "zlink/execution/turn.hpp"
 
 #include <caf/message.hpp>
@@ -58,11 +59,29 @@ void operation_base::when_done(unique_function<void()> callback, bool at_once) {
     notify();
 }
 
+operation_base::~operation_base() {
+  if (holds_owner_)
+    owner->unref(); // of a host that has ended
+}
+
+void operation_base::hold_owner(execution_object& object) noexcept {
+  owner = &object;
+  holds_owner_ = true;
+  object.ref();
+  ++object.outstanding;
+}
+
 void operation_base::finish() noexcept {
+  const auto held = counted_ptr<execution_object>::adopt(std::exchange(holds_owner_, false) ? owner : nullptr);
   if (auto told = std::move(at_end_))
     (*told)();
   if (state_.exchange(state::done, std::memory_order_acq_rel) == state::waiting)
     notify();
+  if (held)
+    held->home().post([held] { // behind the callback; an object with something outstanding keeps its gate
+      --held->outstanding;
+      held->home().make_ready(*held);
+    });
 }
 
 void operation_base::notify() noexcept {

@@ -45,6 +45,9 @@ public:
   std::shared_ptr<serial_executor> dispatcher;
   /// The object whose turn started the operation; null outside. `.then` callbacks run in its turns.
   execution_object* owner = nullptr;
+  /// In a turn of it, for an operation that stands in no table of a gate: that object neither ends nor changes its gate, nor
+  /// counts as having nothing under way, before the operation has ended and its callback has been queued.
+  void hold_owner(execution_object& object) noexcept;
 
   /// The operation counts against the host's bound; false: it has ended meanwhile, the place is to be given back.
   bool hold_slot() noexcept {
@@ -85,6 +88,7 @@ public:
   void at_end(unique_function<void()> told) { at_end_ = std::make_unique<unique_function<void()>>(std::move(told)); }
 
 protected:
+  ~operation_base() override;
   /// The outcome is stored: tell whoever waits. At most once.
   void finish() noexcept;
 
@@ -99,6 +103,7 @@ private:
   std::atomic<state> state_{state::pending};
   std::atomic<slot> slot_{slot::none};
   bool at_once_ = false;
+  bool holds_owner_ = false;
   std::coroutine_handle<> handle_;
   handler_run* run_ = nullptr; ///< counted while it waits here
   unique_function<void()> callback_;

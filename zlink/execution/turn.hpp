@@ -89,7 +89,7 @@ private:
 };
 
 /// A step of the layer in the lifecycle lane, for example building the application instance.
-class lifecycle_step {
+class lifecycle_step : public pooled {
 public:
   virtual ~lifecycle_step() = default;
   /// Begins the step inside a turn; the step has ended when the task has.

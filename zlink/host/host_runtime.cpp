@@ -171,10 +171,13 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
 
 // -- calls ----------------------------------------------------------------------------------------------------------------
 
-std::optional<error> host_runtime::refuse_call(bool needs_objects) {
+std::optional<error> host_runtime::refuse_call(bool needs_objects, bool only_ends) {
   switch (state.load(std::memory_order_acquire)) {
     case host_state::preparing: return error{error_kind::not_configured, "the host has not started"};
     case host_state::draining:
+      if (only_ends)
+        break;
+      [[fallthrough]];
     case host_state::stopped: return error{error_kind::shutting_down, "the host is shutting down"};
     case host_state::error: return error{error_kind::unavailable, "the host has failed"};
     default: break;

@@ -67,8 +67,9 @@ public:
 
   /// The token of the lease; zero while there is none, which no record names. Inside the infrastructure unit.
   placement::owner_token token() const noexcept;
-  /// Why a new call may not start now, or nothing (O-4, X-168, C-19). Any thread.
-  std::optional<error> refuse_call(bool needs_objects);
+  /// Why a new call may not start now, or nothing (O-4, X-168, C-19). `only_ends`: it adds nothing to a node that drains
+  /// (J-164). Any thread.
+  std::optional<error> refuse_call(bool needs_objects, bool only_ends = false);
   /// Why a message from another node is not taken now, or nothing (L-245).
   std::optional<error> refuse_arrival() const;
   /// Why no work of an owned object may begin now, or nothing (S-40, S-41). Any thread.

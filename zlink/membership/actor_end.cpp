@@ -39,10 +39,8 @@ task<void> memberships::leave(spot_object& spot, actor_object& actor, std::stop_
   const auto timeout = host_.default_request_timeout();
   auto held_spot = counted_ptr<spot_object>::share(&spot);
   auto held = counted_ptr<actor_object>::share(&actor);
-  return without_value(enter_call<bool>(host_, "leave of actor", actor.id(), timeout, std::move(cancel),
-                                        [this, held_spot, held, due = host_.time->now() + timeout] {
-                                          return leave_here(held_spot, held, due);
-                                        }));
+  const auto begin = [this, held_spot, held, due = host_.time->now() + timeout] { return leave_here(held_spot, held, due); };
+  return without_value(enter_call<bool>(host_, "leave of actor", actor.id(), timeout, std::move(cancel), begin, true));
 }
 
 task<bool> memberships::leave_here(counted_ptr<spot_object> spot, counted_ptr<actor_object> actor, steady_time due) {
@@ -229,14 +227,15 @@ task<void> memberships::dispose(counted_ptr<actor_object> actor, counted_ptr<spo
 
 // -- with the host ------------------------------------------------------------------------------------------------------------------
 
-/// Those that change their Spot are let finish that first; at the deadline nobody is waited for any more.
+/// Those that change their Spot are let finish that first; at the deadline nobody is waited for any more. A handler that still
+/// runs may leave its room (J-164).
 task<void> memberships::drain(steady_time due) {
   while (host_.objects.actors() != 0 || under_way_ != 0) {
     bool changing = under_way_ != 0;
     for (auto& actor : host_.objects.actor_snapshot()) {
       if (actor->application_word().has(admission_word::sealed_bit))
         continue;
-      if (!actor->begin_change() && host_.time->now() < due)
+      if (actor->is_changing() && host_.time->now() < due)
         changing = true;
       else if (seal(*actor))
         start_coroutine(finish_work(actor, due), [this, actor](result<void>) { drained_.push_back(actor); });

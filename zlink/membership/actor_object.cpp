@@ -48,6 +48,14 @@ counted_ptr<spot_object> actor_object::spot() const {
   return spot_;
 }
 
+bool actor_object::may_be_handled_by(const execution_object& other) const {
+  const auto at = spot();
+  if (at)
+    return at.get() == &other;
+  const auto* entry = dynamic_cast<const spot_object*>(&other);
+  return entry != nullptr && entry->factory().kind == spot_kind::entry;
+}
+
 void actor_object::committed(placement::spot_membership membership, counted_ptr<spot_object> spot) {
   std::lock_guard guard{mutex_};
   membership_ = std::move(membership);
@@ -67,6 +75,7 @@ void actor_object::construct() {
 void actor_object::dispose() noexcept {
   fence();
   return_place();
+  end_timers();
   application_.reset();
   serving_ = nullptr;
   std::lock_guard guard{mutex_};
@@ -94,6 +103,8 @@ void actor_object::settle_down() {
 }
 
 dispatched actor_object::dispatch(record* r) {
+  if (r->kind == record_kind::tick)
+    return dispatch_tick(r, home().now());
   const bool request = r->kind == record_kind::request;
   const auto* table = serving_ ? serving_->handlers() : nullptr;
   if (table != nullptr)

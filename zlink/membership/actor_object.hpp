@@ -35,13 +35,19 @@ public:
   /// The Spot it belongs to, as the store shows it (J-1).
   placement::spot_membership membership() const;
   counted_ptr<spot_object> spot() const;
+  /// In a turn of `other`: it is the Spot that this Actor belongs to, or an Entry Spot as long as it is not Ready.
+  bool may_be_handled_by(const execution_object& other) const;
   /// That has been committed. Inside the infrastructure unit.
   void committed(placement::spot_membership membership, counted_ptr<spot_object> spot);
   /// One change of membership at a time, and none of an Actor that ends (J-61, J-166). False: another one is pending.
   bool begin_change() noexcept { return !changing_.exchange(true, std::memory_order_acq_rel); }
+  bool is_changing() const noexcept { return changing_.load(std::memory_order_acquire); }
   void end_change() noexcept { changing_.store(false, std::memory_order_release); }
   /// Its next message needs that gate, which somebody holds while he would wait for it.
   bool will_need(const gate& held) const;
+  /// Where its Spot has put it; a hint only, since two Spots may have it for a moment.
+  std::size_t place_in_spot() const noexcept { return place_in_spot_.load(std::memory_order_relaxed); }
+  void note_place_in_spot(std::size_t place) noexcept { place_in_spot_.store(place, std::memory_order_relaxed); }
   /// Callbacks of Spots that nobody waits for, and that have this Actor: it is not destroyed under them.
   void notice_begins() noexcept { notices_.fetch_add(1, std::memory_order_acq_rel); }
   void notice_ends() noexcept { notices_.fetch_sub(1, std::memory_order_acq_rel); }
@@ -79,6 +85,7 @@ private:
   placement::spot_membership membership_;
   counted_ptr<spot_object> spot_;
   std::atomic<bool> changing_{true}; ///< until it is Ready
+  std::atomic<std::size_t> place_in_spot_{0};
   std::atomic<std::uint32_t> notices_{0};
   std::atomic<bool> has_place_{false};
 };

@@ -11,9 +11,12 @@ namespace {
 constexpr std::chrono::milliseconds first_pause{1};
 constexpr std::chrono::milliseconds longest_pause{100}; // between attempts of a callback that fails
 
-/// Waits a little longer each time.
-task<void> wait_longer(host_runtime& host, std::chrono::milliseconds& pause) {
-  auto pausing = placement::pause(*host.infra, std::exchange(pause, std::min(pause * 2, longest_pause)));
+/// Waits a little longer each time, but for what is left before `due`.
+task<void> wait_longer(host_runtime& host, std::chrono::milliseconds& pause, steady_time due = steady_time::max()) {
+  steady_duration delay = std::exchange(pause, std::min(pause * 2, longest_pause));
+  if (const auto now = host.time->now(); due > now)
+    delay = std::min(delay, due - now);
+  auto pausing = placement::pause(*host.infra, delay);
   co_await std::move(pausing);
 }
 
@@ -65,7 +68,7 @@ task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, 
         co_return error{error_kind::internal_failure, "the store did not carry out the change of " + described(actor->address())};
       unclear = applied.what == placement::fragment_outcome::not_applied;
     }
-    auto waiting = wait_longer(host_, pause);
+    auto waiting = wait_longer(host_, pause, due);
     co_await std::move(waiting);
   }
 }
@@ -78,13 +81,46 @@ task<bool> memberships::until_at_rest(counted_ptr<actor_object> actor, steady_ti
       co_return true;
     if (host_.time->now() >= due)
       co_return false;
-    auto waiting = wait_longer(host_, pause);
+    auto waiting = wait_longer(host_, pause, due);
     co_await std::move(waiting);
   }
 }
 
 void memberships::remove_member(const counted_ptr<spot_object>& spot, counted_ptr<actor_object> actor) {
   spot->home().post([spot, actor = std::move(actor)] { spot->members().remove(*actor); });
+}
+
+/// In turns of the Spot: it has come, and the Spot is told.
+task<void> memberships::arrive(arrival& coming, spot_object& into) {
+  auto& actor = *coming.actor;
+  if (actor.application() != nullptr && !std::exchange(coming.counted, true))
+    into.members().add(coming.actor);
+  if (std::exchange(coming.expected, false))
+    into.members().expected_came();
+  auto* callbacks = callbacks_of(into);
+  return callbacks == nullptr || actor.application() == nullptr ? task<void>::done() : callbacks->tell_joined(*actor.application());
+}
+
+/// The Actor settles down in a turn of its own, and straight from there the Spot is told.
+task<void> memberships::settle_and_tell(std::shared_ptr<arrival> coming, counted_ptr<spot_object> into) {
+  auto told = new_counted<operation<void>>();
+  told->dispatcher = host_.infra->unit();
+  auto& actor = *coming->actor;
+  actor.submit_step(std::make_unique<turn_step>([told, coming = std::move(coming), into = std::move(into)](execution_object& object) mutable {
+    auto& moving = static_cast<actor_object&>(object);
+    if (!moving.at_rest()) {
+      told->fail({error_kind::unavailable, "something of the Actor is under way"});
+      return;
+    }
+    moving.settle_down();
+    coming->settled.store(true);
+    auto& spot = *into;
+    spot.submit_step(std::make_unique<callback_step<void>>(
+      "on_joined_actor",
+      [coming = std::move(coming)](execution_object& target) { return arrive(*coming, static_cast<spot_object&>(target)); },
+      std::move(told), nullptr));
+  }));
+  return task<void>{std::move(told)};
 }
 
 /// After the commit. Ends when the Spot has been told; `expected`: it has let the Actor in.
@@ -96,71 +132,65 @@ task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spo
     from->part_busy(); // it does not end before it has been told
     remove_member(from, actor);
   }
-  for (std::chrono::milliseconds pause = first_pause;;) {
-    auto settling = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
-      auto& moving = static_cast<actor_object&>(object);
-      if (!moving.at_rest())
-        return false;
-      moving.settle_down();
-      return true;
-    });
-    if (co_await std::move(settling))
-      break;
-    auto waiting = wait_longer(host_, pause);
-    co_await std::move(waiting);
-  }
-  bool first = true;
+  const auto coming = std::make_shared<arrival>(actor, expected);
   for (std::chrono::milliseconds pause = first_pause;;) { // until it is told: the Actor's messages wait for that (J-85)
-    auto telling = as_result(run_callback<void>(*into, *host_.infra, "on_joined_actor",
-                                                [actor, expected, first](execution_object& object) -> task<void> {
-                                                  auto& spot = static_cast<spot_object&>(object);
-                                                  if (first && actor->application() != nullptr)
-                                                    spot.members().add(actor);
-                                                  if (first && expected)
-                                                    spot.members().expected_came();
-                                                  auto* callbacks = callbacks_of(spot);
-                                                  if (callbacks == nullptr || actor->application() == nullptr)
-                                                    return task<void>::done();
-                                                  return callbacks->tell_joined(*actor->application());
-                                                }));
-    const auto told = co_await std::move(telling);
-    if (told || host_.ending())
+    outcome_of<void> telling{settle_and_tell(coming, into)};
+    const auto told = co_await telling;
+    if (told || (host_.ending() && coming->settled.load()))
       break;
-    first = false;
     auto waiting = wait_longer(host_, pause);
     co_await std::move(waiting);
   }
   if (from)
-    tell_left(actor, from);
+    tell_left(std::move(actor), std::move(from));
 }
 
-/// One way: how it ends is recorded, and changes nothing (J-84). The Spot was made busy before, so that it is told.
-void memberships::tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from) {
-  actor->notice_begins();
-  auto telling = run_callback<void>(*from, *host_.infra, "on_leave_actor", [actor](execution_object& object) -> task<void> {
+/// `on_leave_actor`, of which nobody waits for the end: that is recorded, and changes nothing (J-84).
+class memberships::leave_notice final : public lifecycle_step {
+public:
+  leave_notice(counted_ptr<actor_object> actor, memberships& owner) noexcept : actor_(std::move(actor)), owner_(owner) {
+    actor_->notice_begins();
+  }
+  task<void> run(execution_object& object) override {
     auto* callbacks = callbacks_of(static_cast<spot_object&>(object));
-    if (callbacks == nullptr || actor->application() == nullptr)
+    if (callbacks == nullptr || actor_->application() == nullptr)
       return task<void>::done();
-    return callbacks->tell_left(*actor->application());
-  });
+    return begin_callback<void>([&] { return callbacks->tell_left(*actor_->application()); });
+  }
+  void ended(execution_object& object, std::exception_ptr failure) noexcept override {
+    if (failure) {
+      note_failure(object, "on_leave_actor", failure, false);
+      owner_.failed_callbacks.fetch_add(1, std::memory_order_relaxed);
+    }
+    actor_->notice_ends();
+  }
+
+private:
+  counted_ptr<actor_object> actor_;
+  memberships& owner_;
+};
+
+/// The Spot was made busy before, so that it is told.
+void memberships::tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from) {
+  from->submit_step(std::make_unique<leave_notice>(std::move(actor), *this));
   from->part_quiet(1); // the step itself keeps it from its end
-  start_coroutine(as_result(std::move(telling)), [this, actor](result<result<void>> told) {
-    actor->notice_ends();
-    if (!told || !*told)
-      failed_callbacks.fetch_add(1, std::memory_order_relaxed);
-  });
 }
 
-/// Until the Actor has been told; then its messages go on (J-102, J-110, J-115).
+/// Until the Actor has been told; then its messages go on, before anything else of it (J-102, J-110, J-115).
 task<void> memberships::complete(counted_ptr<actor_object> actor, join_completion outcome) {
   const auto told = std::make_shared<const join_completion>(std::move(outcome));
   for (std::chrono::milliseconds pause = first_pause;;) {
-    auto telling = as_result(run_callback<void>(*actor, *host_.infra, "on_join_completed", [told](execution_object& object) -> task<void> {
-      auto* application = static_cast<actor_object&>(object).application();
-      return application == nullptr ? task<void>::done() : application->on_join_completed(*told);
-    }));
-    const auto ended = co_await std::move(telling);
-    if (ended || host_.ending())
+    outcome_of<void> telling{run_callback<void>(
+      *actor, *host_.infra, "on_join_completed",
+      [told](execution_object& object) -> task<void> {
+        auto* application = static_cast<actor_object&>(object).application();
+        return application == nullptr ? task<void>::done() : application->on_join_completed(*told);
+      },
+      [](execution_object& object) { end_change(object); })};
+    const auto ended = co_await telling;
+    if (ended)
+      co_return;
+    if (host_.ending())
       break;
     auto waiting = wait_longer(host_, pause);
     co_await std::move(waiting);
@@ -169,11 +199,13 @@ task<void> memberships::complete(counted_ptr<actor_object> actor, join_completio
 }
 
 /// In this order: whoever begins the next change shuts it again.
+void memberships::end_change(execution_object& actor) {
+  actor.set_open(true);
+  static_cast<actor_object&>(actor).end_change();
+}
+
 void memberships::reopen(counted_ptr<actor_object> actor) {
-  actor->submit_step(std::make_unique<turn_step>([](execution_object& object) {
-    object.set_open(true);
-    static_cast<actor_object&>(object).end_change();
-  }));
+  actor->submit_step(std::make_unique<turn_step>([](execution_object& object) { end_change(object); }));
 }
 
 } // namespace zlink::detail

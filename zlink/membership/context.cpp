@@ -59,12 +59,12 @@ task<void> destroy_in(spot_object& entry, actor& who, std::stop_token cancel) {
   return entry.home_node().host->actors.destroy_in(entry, who.bound_object(), std::move(cancel));
 }
 
-const spot_members::list& readable_members(spot_object& spot) {
+const spot_members& readable_members(spot_object& spot) {
   const auto* t = current_turn();
   const bool shared = spot.factory().kind == spot_kind::user && spot.factory().mode == execution_mode::spot_wide;
   if (t == nullptr || t->home != &spot.home() || !shared)
     throw operation_failed{error{error_kind::invalid_operation, "members() belongs inside a turn of a SpotWide Spot or of one of its members"}};
-  return spot.members().all();
+  return spot.members();
 }
 
 void register_actor_handler(spot_object& object, actor_handler_entry entry) { object.register_actor_handler(std::move(entry)); }

@@ -4,6 +4,7 @@
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/membership/work_count.hpp"
 #include "zlink/messaging/body_codec.hpp"
+#include "zlink/objects/build_step.hpp"
 #include "zlink/objects/stored_request.hpp"
 
 #include <vector>
@@ -50,21 +51,39 @@ join_completion failed_with(error why) {
   return end;
 }
 
-/// Ends with what `asked` ends with, or with `deadline_exceeded` when the time is over; `asked` is left to itself then.
+/// Something that is asked within a time; touched in the unit. The first end is the one that counts.
 template <class T>
-task<T> within(host_runtime& host, task<T> asked, steady_time due, std::string what) {
-  auto ended = new_counted<operation<T>>();
-  ended->dispatcher = host.infra->unit();
-  auto race = std::make_shared<counted_ptr<operation<T>>>(ended);
-  start_coroutine(as_result(std::move(asked)), [race](result<result<T>> outcome) {
-    if (!(*race)->done())
-      (*race)->set(std::move(*outcome));
-  });
-  host.infra->post_after(due - host.time->now(), [weak = std::weak_ptr{race}, what = std::move(what)] {
-    if (auto late = weak.lock(); late && !(*late)->done())
-      (*late)->fail({error_kind::deadline_exceeded, what + " did not answer in time"});
-  });
-  return task<T>{std::move(ended)};
+class timed_question final : public counted, public timed {
+public:
+  timed_question(infrastructure& unit, std::string late, std::shared_ptr<std::atomic<bool>> over)
+    : unit_(unit), late_(std::move(late)), over_(std::move(over)), ended_(new_counted<operation<T>>()) {
+    ended_->dispatcher = unit.unit();
+  }
+  task<T> answer() const { return task<T>{ended_}; }
+  void end(result<T> outcome) noexcept {
+    unit_.unschedule(*this);
+    over_->store(true); // before anybody hears of it: nothing begins after that (J-118)
+    if (!ended_->done())
+      ended_->set(std::move(outcome));
+  }
+  void expired() noexcept override { end(error{error_kind::deadline_exceeded, late_ + " did not answer in time"}); }
+  void dropped() noexcept override { end(error{error_kind::shutting_down, "the host has ended"}); }
+
+private:
+  infrastructure& unit_;
+  std::string late_;
+  std::shared_ptr<std::atomic<bool>> over_;
+  counted_ptr<operation<T>> ended_;
+};
+
+/// Ends with what `asked` ends with, or with `deadline_exceeded` when the time is over; `asked` is left to itself then.
+/// `over`: becomes true when nobody waits any more.
+template <class T>
+task<T> within(infrastructure& unit, task<T> asked, steady_time due, std::string late, std::shared_ptr<std::atomic<bool>> over) {
+  auto question = new_counted<timed_question<T>>(unit, std::move(late), std::move(over));
+  unit.schedule(*question, due);
+  start_coroutine(as_result(std::move(asked)), [question](result<result<T>> outcome) { question->end(std::move(*outcome)); });
+  return question->answer();
 }
 
 } // namespace
@@ -77,6 +96,7 @@ struct memberships::join {
   object_generation generation;
   std::string operation;
   steady_time due{};
+  bool rested = false;                    ///< nothing of the Actor was under way when the handler had ended
   counted_ptr<spot_object> expected_by{}; ///< has let it in, and waits for it
 };
 
@@ -93,6 +113,8 @@ void memberships::defer(join_request& what) {
   if (!same)
     refuse(error_kind::invalid_operation, "a Join is registered inside the handler that made it: of an Actor, or of a User or Entry Spot");
   auto& actor = *what.actor;
+  if (host_.ending())
+    refuse(error_kind::shutting_down, "the host is shutting down");
   if (actor.fenced() || actor.application_word().has(admission_word::sealed_bit))
     refuse(error_kind::unavailable, described(actor.address()) + " has ended");
   auto content = encode_request(what.request, host_);
@@ -119,16 +141,21 @@ void memberships::defer(join_request& what) {
 
 void memberships::discard(const join& j) { reopen(j.actor); }
 
+/// By way of the Actor: what is at rest behind the barrier stays so.
 void memberships::activate(join_ptr j) {
-  host_.infra->post([this, j = std::move(j)]() mutable { start_coroutine(run(std::move(j)), [](result<void>) {}); });
+  auto& actor = *j->actor;
+  actor.submit_step(std::make_unique<turn_step>([this, j = std::move(j)](execution_object& object) mutable {
+    j->rested = static_cast<actor_object&>(object).at_rest();
+    host_.infra->post([this, j = std::move(j)]() mutable { start_coroutine(run(std::move(j)), [](result<void>) {}); });
+  }));
 }
 
 // -- from the end of the handler on; in the infrastructure unit ---------------------------------------------------------------
 
 task<void> memberships::run(join_ptr j) {
   const work_count counted{*this};
-  auto deciding = as_result(decide(*j));
-  auto decided = co_await std::move(deciding);
+  outcome_of<join_completion> deciding{decide(*j)};
+  auto decided = co_await deciding;
   auto end = decided ? std::move(*decided) : failed_with(decided.is_cancelled() ? error{error_kind::internal_failure, "cancelled"} : decided.error());
   if (j->expected_by)
     j->expected_by->home().post([spot = j->expected_by] { spot->members().expected_came(); });
@@ -170,9 +197,11 @@ task<join_completion> memberships::decide(join& j) {
       co_return end;
     }
   }
-  auto resting = until_at_rest(j.actor, j.due); // nothing of it runs under two memberships (J-86)
-  if (!co_await std::move(resting))
-    co_return failed_with({error_kind::deadline_exceeded, "what the Actor had under way did not end in time"});
+  if (!j.rested) { // nothing of it runs under two memberships (J-86)
+    auto resting = until_at_rest(j.actor, j.due);
+    if (!co_await std::move(resting))
+      co_return failed_with({error_kind::deadline_exceeded, "what the Actor had under way did not end in time"});
+  }
   const auto from = j.actor->spot();
   auto committing = commit(j.actor, spot, j.due);
   if (auto failed = co_await std::move(committing))
@@ -201,13 +230,17 @@ result<memberships::target> memberships::find_entry_target(const join& j) {
 
 task<result<memberships::target>> memberships::find_user_target(const join& j) {
   const auto& id = *j.spot_id;
-  const error other_type{error_kind::type_mismatch, '"' + id + "\" is no User Spot for Actors of type \"" + j.actor->type() + '"'};
+  const auto other_type = [&] {
+    return error{error_kind::type_mismatch, '"' + id + "\" is no User Spot for Actors of type \"" + j.actor->type() + '"'};
+  };
   if (auto here = host_.objects.find(id)) {
     const auto& factory = here->factory();
     if (factory.kind != spot_kind::user || factory.actor_class != j.actor->factory().instance_type)
-      co_return other_type;
+      co_return other_type();
     if (here->application_word().has(admission_word::staging_bit | admission_word::sealed_bit) || here->mesh_name() != j.actor->mesh_name())
       co_return error{error_kind::not_found, "there is no " + described(id)};
+    if (host_.state.load() != host_state::serving)
+      co_return error{error_kind::unavailable, "this node takes nobody in at the moment"}; // J-164
     co_return target{here, false};
   }
   auto resolving = host_.messages.routes.resolve(id);
@@ -216,13 +249,13 @@ task<result<memberships::target>> memberships::find_user_target(const join& j) {
     case resolved::missing:
     case resolved::creating:
     case resolved::closing: co_return error{error_kind::not_found, "there is no " + described(id)};
-    case resolved::entry: co_return other_type;
+    case resolved::entry: co_return other_type();
     case resolved::unknown: co_return error{found.kind, described(id) + ": " + found.why};
     case resolved::unavailable: co_return error{error_kind::unavailable, described(id) + " cannot be used: " + found.why};
     case resolved::ready: break;
   }
   if (placement::row_in(found.seen)->kind != placement::object_kind::user_spot)
-    co_return other_type;
+    co_return other_type();
   if (j.actor->factory().policy == relocation_policy::disable) // J-75
     co_return error{error_kind::rejected, described(id) + " is on another node, and Actors of type \"" + j.actor->type() + "\" do not leave theirs"};
   co_return error{error_kind::unavailable, described(id) + " is on another node, where no Actor can go yet"};
@@ -252,14 +285,13 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
       target.members().expect();
       return callbacks->ask_join(id, request);
     });
-  auto waiting = as_result(within(host_, std::move(gate), j.due, "on_actor_join of " + described(spot.id())));
-  auto answer = co_await std::move(waiting);
-  asked->over.store(true);
+  outcome_of<actor_join_response> waiting{within(*host_.infra, std::move(gate), j.due, "on_actor_join of " + described(spot.id()),
+                                                        std::shared_ptr<std::atomic<bool>>{asked, &asked->over})};
+  auto answer = co_await waiting;
   if (answer && asked->closed.load())
     co_return error{error_kind::not_found, described(spot.id()) + " has closed"};
   if (!answer) { // the step may come still, or be under way: only the gate knows
     held->home().post([asked, held] {
-      asked->over.store(true);
       if (std::exchange(asked->expected, false))
         held->members().expected_came();
     });

@@ -97,8 +97,19 @@ private:
   task<std::optional<error>> commit(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due);
   task<bool> until_at_rest(counted_ptr<actor_object> actor, steady_time due);
   task<void> move_in(counted_ptr<actor_object> actor, counted_ptr<spot_object> from, counted_ptr<spot_object> into, bool expected);
+  /// Somebody who is on the way to a Spot; touched in turns of that Spot.
+  struct arrival {
+    counted_ptr<actor_object> actor;
+    bool expected = false; ///< the Spot has let it in, and waits for it
+    bool counted = false;  ///< among its members
+    std::atomic<bool> settled{false}; ///< the Actor runs where the Spot wants it
+  };
+  static task<void> arrive(arrival& coming, spot_object& into);
+  task<void> settle_and_tell(std::shared_ptr<arrival> coming, counted_ptr<spot_object> into);
+  class leave_notice;
   void tell_left(counted_ptr<actor_object> actor, counted_ptr<spot_object> from);
   task<void> complete(counted_ptr<actor_object> actor, join_completion outcome);
+  static void end_change(execution_object& actor);
   void reopen(counted_ptr<actor_object> actor);
   void remove_member(const counted_ptr<spot_object>& spot, counted_ptr<actor_object> actor);
 

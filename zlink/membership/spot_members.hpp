@@ -3,9 +3,9 @@
 
 #include "zlink/execution/counted.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace zlink::detail {
 
@@ -14,14 +14,19 @@ class actor_object;
 /// Costs one pointer as long as no Actor has come.
 class spot_members {
 public:
-  using list = std::vector<counted_ptr<actor_object>>;
+  static constexpr auto nobody = static_cast<std::size_t>(-1);
 
   spot_members() noexcept;
   ~spot_members();
   spot_members(const spot_members&) = delete;
   spot_members& operator=(const spot_members&) = delete;
 
-  const list& all() const noexcept;
+  std::size_t count() const noexcept;
+  /// The place of the first who is at `place` or behind it, in the order in which they came; or `nobody`.
+  std::size_t next(std::size_t place) const noexcept;
+  /// Null: nobody is there any more.
+  const actor_object* at(std::size_t place) const noexcept;
+  /// No effect if it is here.
   void add(counted_ptr<actor_object> actor);
   void remove(const actor_object& actor) noexcept;
   /// Let in, and not here yet: the Spot is not closed meanwhile (C-114, J-167).

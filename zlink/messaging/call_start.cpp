@@ -22,7 +22,7 @@ call_start::call_start(host_runtime& host, operation_base& operation, turn_use u
   operation_.dispatcher = host.dispatcher;
 }
 
-bool call_start::allowed(std::optional<error> mistake, bool needs_objects) {
+bool call_start::allowed(std::optional<error> mistake, bool needs_objects, bool only_ends) {
   if (!mistake)
     mistake = refuse_yield(use_);
   if (!mistake && cancel_.stop_requested()) {
@@ -30,7 +30,7 @@ bool call_start::allowed(std::optional<error> mistake, bool needs_objects) {
     return false;
   }
   if (!mistake)
-    mistake = host_.refuse_call(needs_objects);
+    mistake = host_.refuse_call(needs_objects, only_ends);
   if (!mistake)
     return true;
   operation_.fail(std::move(*mistake));
@@ -47,9 +47,10 @@ void call_start::enter(record& r, const std::string& subject, std::chrono::milli
       forbidden_ = t->home;
 }
 
-reply_route call_start::enter_operation(std::chrono::milliseconds timeout) {
+reply_route call_start::enter_operation(std::chrono::milliseconds timeout) { return enter_until(host_.time->now() + timeout); }
+
+reply_route call_start::enter_until(steady_time due) {
   auto held = counted_ptr<operation_base>::share(&operation_);
-  const auto due = host_.time->now() + timeout;
   const auto* t = current_turn();
   reply_route route;
   if (t != nullptr) {

@@ -23,13 +23,16 @@ public:
   call_start(host_runtime& host, operation_base& operation, turn_use use, std::stop_token cancel);
 
   /// False: the operation has ended with the reason and nothing else happened.
-  bool allowed(std::optional<error> mistake, bool needs_objects);
+  /// `only_ends`: also while the host drains.
+  bool allowed(std::optional<error> mistake, bool needs_objects, bool only_ends = false);
   /// Registers the operation under the record's reply route, before anything is sent (M-131, X-148).
   /// `grace`: how much longer the operation itself waits for who has to end it, and knows why.
   void enter(record& r, const std::string& subject, std::chrono::milliseconds timeout,
              std::chrono::milliseconds grace = {});
   /// As `enter` for calls that send no record: workers. The route is where the end is to be reported.
   reply_route enter_operation(std::chrono::milliseconds timeout);
+  /// The same up to a moment; `steady_time::max()`: as long as it takes, inside turns only.
+  reply_route enter_until(steady_time due);
   /// Sends it, at once or when the host has a place for another operation.
   void launch(submission message, call_target target, std::string mesh);
   /// Runs `body` when the host has a place for another operation.

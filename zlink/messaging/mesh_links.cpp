@@ -1,6 +1,7 @@
 #include "zlink/messaging/mesh_links.hpp"
 
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/call_start.hpp"
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/ingress.hpp"
 
@@ -405,16 +406,32 @@ task<void> mesh_links::wait_until(const char* verb, std::string subject, unique_
   auto ended = new_counted<operation<void>>();
   ended->verb = verb;
   ended->subject = std::move(subject);
-  ended->dispatcher = node_.host().dispatcher;
-  if (const auto* t = current_turn())
-    ended->owner = t->object;
+  reply_route route;
+  call_start starting{node_.host(), *ended, turn_use::submit, cancel};
+  if (current_turn() != nullptr) // it ends with its object at the latest
+    route = starting.enter_until(steady_time::max());
   {
     std::lock_guard guard{mutex_};
-    waiters_.push_back({std::move(holds), ended});
+    waiters_.push_back({std::move(holds), ended, route});
   }
-  ended->watch(std::move(cancel), [this, waiting = ended.get()] { cancel_wait(*waiting); });
+  if (route.receiver == nullptr)
+    ended->watch(std::move(cancel), [this, waiting = ended.get()] { cancel_wait(*waiting); });
   tell_waiters();
   return task<void>{std::move(ended)};
+}
+
+/// Nothing: what it waited for has come.
+void mesh_links::waiter::end(std::optional<error> why) const {
+  if (route.receiver == nullptr) {
+    ended->set(why ? result<void>{std::move(*why)} : result<void>{});
+    return;
+  }
+  auto* r = make_record(record_kind::completion);
+  r->reply.id = route.id;
+  if (why)
+    r->body.emplace<error>(std::move(*why));
+  route.receiver->receive_reply(r);
+  route.receiver->unref_receiver();
 }
 
 void mesh_links::cancel_wait(operation_base& waiting) {
@@ -431,18 +448,18 @@ void mesh_links::cancel_wait(operation_base& waiting) {
 }
 
 void mesh_links::tell_waiters() {
-  std::vector<counted_ptr<operation<void>>> told;
+  std::vector<waiter> told;
   {
     std::lock_guard guard{mutex_};
     std::erase_if(waiters_, [&](waiter& w) {
-      if (!w.holds())
+      if (!w.ended->done() && !w.holds()) // done: it ended with its object, or was cancelled there
         return false;
-      told.push_back(std::move(w.ended));
+      told.push_back(std::move(w));
       return true;
     });
   }
-  for (auto& operation : told)
-    operation->set(result<void>{});
+  for (const auto& w : told)
+    w.end(std::nullopt);
 }
 
 void mesh_links::drain() {
@@ -465,7 +482,7 @@ void mesh_links::stop() {
     session->close("the node is shutting down");
   transport_->stop();
   for (auto& w : waiting)
-    w.ended->fail({error_kind::shutting_down, "the host is shutting down"});
+    w.end(error{error_kind::shutting_down, "the host is shutting down"});
 }
 
 } // namespace zlink::detail

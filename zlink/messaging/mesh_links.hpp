@@ -79,6 +79,9 @@ private:
   struct waiter {
     unique_function<bool()> holds; ///< asked inside the lock
     counted_ptr<operation<void>> ended;
+    reply_route route; ///< of a caller inside a turn
+
+    void end(std::optional<error> why) const;
   };
 
   void redirect_reply(record& r, std::string_view asking_node);

@@ -54,17 +54,7 @@ private:
 class publications::waiting_publish final : public limit_waiter, public std::enable_shared_from_this<waiting_publish> {
 public:
   waiting_publish(publications& owner, std::unique_ptr<event> what, counted_ptr<operation<void>> ended)
-    : owner_(owner), what_(std::move(what)), ended_(std::move(ended)),
-      caller_(counted_ptr<execution_object>::share(ended_->owner)) {}
-  ~waiting_publish() {
-    if (!caller_)
-      return;
-    auto& home = caller_->home(); // which an object with something outstanding keeps
-    home.post([caller = std::move(caller_)] {
-      --caller->outstanding;
-      caller->home().make_ready(*caller);
-    });
-  }
+    : owner_(owner), what_(std::move(what)), ended_(std::move(ended)) {}
 
   void enter() {
     owner_.waiting_.insert(shared_from_this());
@@ -106,7 +96,6 @@ private:
   publications& owner_;
   std::unique_ptr<event> what_; ///< null: started or ended
   counted_ptr<operation<void>> ended_;
-  counted_ptr<execution_object> caller_; ///< null: outside of turns
   std::shared_ptr<waiting_publish> in_line_; ///< itself, while the limit knows it
 };
 
@@ -137,10 +126,8 @@ task<void> publications::publish(std::optional<error> mistake, record* r, std::s
     ended->set(failed ? result<void>{std::move(*failed)} : result<void>{});
     return task<void>{std::move(ended)};
   }
-  if (const auto* t = current_turn()) { // whose turn it is does not end before the callback has run
-    ended->owner = t->object;
-    ++t->object->outstanding;
-  }
+  if (const auto* t = current_turn())
+    ended->hold_owner(*t->object);
   const auto patience = host_.default_send_timeout();
   auto waiting = std::make_shared<waiting_publish>(*this, std::move(what), ended);
   host_.infra->post([waiting] { waiting->enter(); });

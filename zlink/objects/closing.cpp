@@ -3,7 +3,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/row_change.hpp"
-#include "zlink/objects/spot_timers.hpp"
+#include "zlink/objects/object_timers.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -84,7 +84,8 @@ task<bool> closing::close(counted_ptr<spot_object> object, spot_close_reason rea
                           execution_object* asking) {
   auto ended = new_counted<operation<bool>>();
   ended->dispatcher = host_.dispatcher;
-  ended->owner = asking;
+  if (asking != nullptr)
+    ended->hold_owner(*asking);
   std::shared_ptr<state> started;
   {
     std::lock_guard guard{mutex_};

@@ -2,7 +2,7 @@
 
 #include "zlink/caf/ask.hpp"
 #include "zlink/host/host_runtime.hpp"
-#include "zlink/objects/spot_timers.hpp"
+#include "zlink/objects/object_timers.hpp"
 #include "zlink/spot.hpp"
 
 namespace zlink {
@@ -110,8 +110,11 @@ void register_subscription(spot_object& object, event_entry entry) {
   object.register_subscription(std::move(entry));
 }
 
-task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options,
-                        handler_run* (*invoke)(spot_object&, record*, const timer_tick&), std::stop_token cancel) {
+namespace {
+
+/// `may`: the turn under way may add timers to the object.
+task<timer> add_timer(hosted_object& object, bool may, std::string name, time_span period, const timer_options& options,
+                      tick_invoke invoke, const std::stop_token& cancel) {
   const auto whole = period.milliseconds();
   if (whole != period.nanoseconds())
     throw std::invalid_argument{"the period of timer \"" + name + "\" is no whole number of milliseconds"};
@@ -119,13 +122,28 @@ task<timer> start_timer(spot_object& object, std::string name, time_span period,
   if (cancel.stop_requested())
     return make_ready_task(result<timer>{cancelled});
   if (object.application_word().has(admission_word::sealed_bit))
-    return make_ready_task(result<timer>{error{error_kind::unavailable, "the spot has closed, or is closing"}});
-  const auto* t = current_turn();
-  if (t == nullptr || &t->object->whole() != &object)
-    return make_ready_task(result<timer>{error{error_kind::invalid_operation, "timers are added inside a turn of their spot"}});
+    return make_ready_task(result<timer>{error{error_kind::unavailable, described(object.address()) + " has ended, or is ending"}});
+  if (!may)
+    return make_ready_task(result<timer>{error{error_kind::invalid_operation, "timers are added inside a turn of " + described(object.address())}});
   if (readiness_signaled())
     return make_ready_task(result<timer>{readiness_error()});
   return make_ready_task(result<timer>{object.timers().add(std::move(name), whole, options, invoke)});
+}
+
+} // namespace
+
+task<timer> start_timer(spot_object& object, std::string name, time_span period, timer_options options, tick_invoke invoke,
+                        std::stop_token cancel) {
+  const auto* t = current_turn();
+  const bool own = t != nullptr && &t->object->whole() == &object;
+  return add_timer(object, own, std::move(name), period, options, invoke, cancel);
+}
+
+task<timer> start_timer(actor_object& object, std::string name, time_span period, timer_options options, tick_invoke invoke,
+                        std::stop_token cancel) {
+  const auto* t = current_turn();
+  const bool own = t != nullptr && (t->object == &object || object.may_be_handled_by(t->object->whole()));
+  return add_timer(object, own, std::move(name), period, options, invoke, cancel);
 }
 
 } // namespace detail

@@ -16,15 +16,16 @@
 namespace zlink::detail {
 
 /// Runs `make()` (a `task<T>`) in the unit. Its failure is the caller's, unless the timeout or the cancellation came first.
+/// `only_ends`: also while the host drains (J-164).
 template <class T, class Make>
 task<T> enter_call(host_runtime& host, const char* verb, std::string subject, std::chrono::milliseconds timeout,
-                   std::stop_token cancel, Make make) {
+                   std::stop_token cancel, Make make, bool only_ends = false) {
   auto ended = new_counted<operation<T>>();
   ended->verb = verb;
   ended->subject = std::move(subject);
   call_start starting{host, *ended, turn_use::submit, std::move(cancel)};
   task<T> answer{ended};
-  if (!starting.allowed(std::nullopt, true))
+  if (!starting.allowed(std::nullopt, true, only_ends))
     return answer;
   const auto route = starting.enter_operation(timeout);
   starting.launch([&host, route, make = std::move(make)]() mutable {

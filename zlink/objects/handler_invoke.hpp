@@ -61,12 +61,14 @@ handler_run* actor_handler<Handler>::invoke(actor_object& who, spot_object& obje
 }
 
 template <auto Handler>
-handler_run* tick_handler<Handler>::invoke(spot_object& object, record* r, const timer_tick& tick) {
-  auto& spot = static_cast<typename shape::owner&>(*object.application());
+handler_run* tick_handler<Handler>::invoke(hosted_object& object, record* r, const timer_tick& tick) {
+  using owner = typename shape::owner;
+  using object_type = std::conditional_t<std::is_base_of_v<actor, owner>, actor_object, spot_object>;
+  auto& instance = static_cast<owner&>(*static_cast<object_type&>(object).application());
   if constexpr (task_value<typename shape::result>::is_task) {
-    return start_run<void>(r, [&](handler_run&) { return (spot.*Handler)(tick); });
+    return start_run<void>(r, [&](handler_run&) { return (instance.*Handler)(tick); });
   } else {
-    (spot.*Handler)(tick);
+    (instance.*Handler)(tick);
     return nullptr;
   }
 }

@@ -14,6 +14,7 @@
 namespace zlink::detail {
 
 class host_runtime;
+class object_timers;
 
 /// What all objects of one mesh node share.
 struct object_home {
@@ -31,9 +32,7 @@ struct object_home {
 
 class hosted_object : public execution_object {
 public:
-  hosted_object(const object_home& home, execution_domain& domain, counted_ptr<gate> gate, std::string address)
-    : execution_object(domain, std::move(gate), admission_word::staging_bit), home_node_(home), address_(std::move(address)),
-      address_hash_(std::hash<std::string_view>{}(address_)) {}
+  hosted_object(const object_home& home, execution_domain& domain, counted_ptr<gate> gate, std::string address);
 
   // -- identity; fixed when the reservation is known, read afterwards from any thread ----------------------------------
 
@@ -62,10 +61,23 @@ public:
   virtual void return_place() noexcept = 0;
   /// Stable type; empty for an Entry Spot.
   virtual const std::string& type() const noexcept = 0;
-  /// Inside its gate: the application's instance goes. The object keeps identity only.
+
+  // -- inside a turn ---------------------------------------------------------------------------------------------------
+
+  /// The application's instance goes. The object keeps identity only.
   virtual void dispose() noexcept = 0;
+  object_timers& timers();
+  bool has_timers() const noexcept { return timers_.load(std::memory_order_acquire) != nullptr; }
+  bool timers_idle() const noexcept;
+  std::string subject_of(record& r) const override;
+  void on_handler_ended(record& r) noexcept override;
 
 protected:
+  ~hosted_object() override;
+  /// Each of its timers has a gate of its own.
+  virtual bool gates_timers() const noexcept { return false; }
+  static dispatched dispatch_tick(record* r, steady_time now);
+  void end_timers() noexcept;
   void fence() noexcept { fenced_.store(true, std::memory_order_release); }
 
 private:
@@ -75,6 +87,7 @@ private:
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> authority_{0};
   std::atomic<bool> fenced_{false};
+  std::atomic<object_timers*> timers_{nullptr}; ///< made when the first is added, in whatever turn that is
 };
 
 } // namespace zlink::detail

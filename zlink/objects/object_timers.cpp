@@ -1,16 +1,16 @@
-#include "zlink/objects/spot_timers.hpp"
+#include "zlink/objects/object_timers.hpp"
 
-#include "zlink/objects/spot_object.hpp"
+#include "zlink/objects/hosted_object.hpp"
 
 namespace zlink::detail {
 
 /// One timer name of a PerActor Spot: its ticks are ordered and exclusive among themselves, and run beside everything else
 /// of the Spot, against whose application lane they count.
-class spot_timers::part final : public execution_object {
+class object_timers::part final : public execution_object {
 public:
-  explicit part(spot_object& spot)
+  explicit part(hosted_object& spot)
     : execution_object(spot.domain(), new_counted<gate>(spot.domain()), 0, &spot),
-      spot_(counted_ptr<spot_object>::share(&spot)) {
+      spot_(counted_ptr<hosted_object>::share(&spot)) {
     watch_quiet(true);
   }
   std::string_view mesh_name() const noexcept override { return spot_->mesh_name(); }
@@ -20,11 +20,11 @@ public:
   std::optional<error_kind> yield_refused() const noexcept override { return spot_->yield_refused(); }
 
   dispatched dispatch(record* r) override {
-    return {static_cast<spot_timer&>(*r->about).dispatch(r, home().now()), nullptr};
+    return {static_cast<object_timer&>(*r->about).dispatch(r, home().now()), nullptr};
   }
   void on_handler_ended(record& r) noexcept override {
     ++ended_;
-    static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
+    static_cast<object_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
   }
   void on_refused(record&) noexcept override { ++ended_; }
   void on_quiet() noexcept override {
@@ -33,21 +33,21 @@ public:
   }
 
 private:
-  counted_ptr<spot_object> spot_;
+  counted_ptr<hosted_object> spot_;
   std::uint32_t ended_ = 0; ///< records that the Spot still counts as busy
 };
 
-spot_timer::spot_timer(spot_object& object, execution_object& target, std::shared_ptr<timer_state> state,
+object_timer::object_timer(hosted_object& object, execution_object& target, std::shared_ptr<timer_state> state,
                        std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now)
-  : object_(counted_ptr<spot_object>::share(&object)), target_(counted_ptr<execution_object>::share(&target)),
+  : object_(counted_ptr<hosted_object>::share(&object)), target_(counted_ptr<execution_object>::share(&target)),
     state_(std::move(state)), schedule_(period, options, now), invoke_(invoke),
     stop_on_exception_(options.stop_on_unhandled_exception), period_(period) {}
 
-spot_timer::~spot_timer() = default;
+object_timer::~object_timer() = default;
 
-void spot_timer::arm() { arm_at(schedule_.next_due()); }
+void object_timer::arm() { arm_at(schedule_.next_due()); }
 
-void spot_timer::arm_at(steady_time due) {
+void object_timer::arm_at(steady_time due) {
   ref(); // the wheel's
   auto& infra = *object_->domain().infra;
   infra.post([this, &infra, due] {
@@ -57,16 +57,16 @@ void spot_timer::arm_at(steady_time due) {
   });
 }
 
-void spot_timer::disarm() {
+void object_timer::disarm() {
   auto& infra = *object_->domain().infra;
-  infra.post([held = counted_ptr<spot_timer>::share(this), &infra] {
+  infra.post([held = counted_ptr<object_timer>::share(this), &infra] {
     if (infra.unschedule(*held))
       held->unref();
   });
 }
 
-void spot_timer::expired() noexcept {
-  auto self = counted_ptr<spot_timer>::adopt(this);
+void object_timer::expired() noexcept {
+  auto self = counted_ptr<object_timer>::adopt(this);
   if (cancelled() || object_->application_word().has(admission_word::sealed_bit))
     return;
   const auto& domain = object_->domain();
@@ -87,12 +87,12 @@ void spot_timer::expired() noexcept {
     object_->part_quiet(1);
 }
 
-std::string spot_timer::description() const {
+std::string object_timer::description() const {
   return "timer \"" + state_->name + "\", callback " + std::to_string(tick_.delivery_index)
          + (stop_on_exception_ ? ", its last" : "");
 }
 
-handler_run* spot_timer::dispatch(record* r, steady_time now) {
+handler_run* object_timer::dispatch(record* r, steady_time now) {
   if (cancelled())
     return nullptr;
   started_ = true;
@@ -101,7 +101,7 @@ handler_run* spot_timer::dispatch(record* r, steady_time now) {
   return invoke_(*object_, r, tick_);
 }
 
-void spot_timer::ended(bool failed, steady_time now) {
+void object_timer::ended(bool failed, steady_time now) {
   const bool started = std::exchange(started_, false);
   if (started)
     schedule_.end(now);
@@ -113,14 +113,11 @@ void spot_timer::ended(bool failed, steady_time now) {
     arm();
 }
 
-counted_ptr<execution_object> spot_timers::make_target() {
-  const auto& factory = object_.factory();
-  if (factory.kind == spot_kind::user && factory.mode == execution_mode::per_actor)
-    return new_counted<part>(object_);
-  return counted_ptr<execution_object>::share(&object_);
+counted_ptr<execution_object> object_timers::make_target() {
+  return gate_each_ ? counted_ptr<execution_object>{new_counted<part>(object_)} : counted_ptr<execution_object>::share(&object_);
 }
 
-timer spot_timers::add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke) {
+timer object_timers::add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke) {
   std::lock_guard guard{mutex_};
   std::uint64_t generation = 1;
   auto& [registration, runs_in] = by_name_[name];
@@ -132,18 +129,18 @@ timer spot_timers::add(std::string name, std::chrono::milliseconds period, timer
     runs_in = make_target(); // for all registrations of the name: ticks of one name never overlap
   }
   auto state = std::make_shared<timer_state>(std::move(name), generation);
-  registration = new_counted<spot_timer>(object_, *runs_in, state, period, options, invoke, object_.domain().time->now());
+  registration = new_counted<object_timer>(object_, *runs_in, state, period, options, invoke, object_.domain().time->now());
   registration->arm();
   return timer{std::move(state)};
 }
 
-void spot_timers::stop() noexcept {
+void object_timers::stop() noexcept {
   std::lock_guard guard{mutex_};
   for (auto& [name, at] : by_name_)
     at.registration->disarm();
 }
 
-void spot_timers::end_parts(const error& why) {
+void object_timers::end_parts(const error& why) {
   std::lock_guard guard{mutex_};
   for (auto& [name, at] : by_name_)
     if (at.runs_in.get() != &object_)
@@ -153,7 +150,7 @@ void spot_timers::end_parts(const error& why) {
       });
 }
 
-bool spot_timers::idle() noexcept {
+bool object_timers::idle() noexcept {
   std::lock_guard guard{mutex_};
   for (auto i = by_name_.begin(); i != by_name_.end();) {
     if (!i->second.registration->cancelled())

@@ -1,10 +1,10 @@
-// The timers of one Spot: registrations by name, armed in the host's wheel, ticking through the Spot's application lane.
+// The timers of one Spot or Actor: registrations by name, armed in the host's wheel, ticking through its application lane.
 #pragma once
 
 #include "zlink/execution/execution_object.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/tick_schedule.hpp"
-#include "zlink/objects/handler_table.hpp"
+#include "zlink/objects/tick_handler.hpp"
 #include "zlink/timer.hpp"
 
 #include <map>
@@ -14,17 +14,15 @@
 
 namespace zlink::detail {
 
-class spot_object;
-
-using tick_invoke = handler_run* (*)(spot_object&, record*, const timer_tick&);
+class hosted_object;
 
 /// One registration (one generation of a name). Touched in turns of `target` while a tick is pending, else by `expired`.
-class spot_timer final : public counted, public timed {
+class object_timer final : public counted, public timed {
 public:
-  /// `target`: where its ticks run, the Spot or a part of it.
-  spot_timer(spot_object& object, execution_object& target, std::shared_ptr<timer_state> state,
+  /// `target`: where its ticks run, the object or a part of it.
+  object_timer(hosted_object& object, execution_object& target, std::shared_ptr<timer_state> state,
              std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now);
-  ~spot_timer() override;
+  ~object_timer() override;
 
   void arm();
   /// Takes it out of the wheel; a pending tick is not taken back.
@@ -46,7 +44,7 @@ public:
 private:
   void arm_at(steady_time due);
 
-  counted_ptr<spot_object> object_;
+  counted_ptr<hosted_object> object_;
   counted_ptr<execution_object> target_;
   std::shared_ptr<timer_state> state_;
   tick_schedule schedule_;
@@ -57,28 +55,31 @@ private:
   const std::chrono::milliseconds period_;
 };
 
-/// In a PerActor Spot only the Spot's own turns and those of its timers' names run beside each other, hence the mutex.
-class spot_timers {
+/// Under a mutex: in a PerActor Spot its own turns and those of its timers' names run beside each other, and an Actor's timer
+/// may be added by its Spot.
+class object_timers {
 public:
-  explicit spot_timers(spot_object& object) noexcept : object_(object) {}
-  /// Replaces the registration of that name. Inside a turn of the Spot or of a part.
+  /// `gate_each`: every name has a gate of its own.
+  object_timers(hosted_object& object, bool gate_each) noexcept : object_(object), gate_each_(gate_each) {}
+  /// Replaces the registration of that name. Inside a turn.
   timer add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke);
   /// No tick starts a new period; pending ones still run.
   void stop() noexcept;
-  /// Ends what waits in the Spot's parts, and fails what their turns wait for.
+  /// Ends what waits in the object's parts, and fails what their turns wait for.
   void end_parts(const error& why);
-  /// No registration that ticks (a Spot that keeps ticking is never idle).
+  /// No registration that ticks (what keeps ticking is never idle).
   bool idle() noexcept;
 
 private:
   class part;
   struct place {
-    counted_ptr<spot_timer> registration;
+    counted_ptr<object_timer> registration;
     counted_ptr<execution_object> runs_in;
   };
   counted_ptr<execution_object> make_target();
 
-  spot_object& object_;
+  hosted_object& object_;
+  const bool gate_each_;
   std::mutex mutex_;
   std::map<std::string, place, std::less<>> by_name_;
 };

@@ -3,7 +3,6 @@
 #include "zlink/caf/behavior_call.hpp"
 #include "zlink/caf/face.hpp"
 #include "zlink/objects/build_step.hpp"
-#include "zlink/objects/spot_timers.hpp"
 
 #include <cassert>
 
@@ -56,10 +55,7 @@ void spot_object::construct() {
 void spot_object::dispose() noexcept {
   fence();
   return_place();
-  if (timers_) {
-    timers_->stop();
-    timers_.reset();
-  }
+  end_timers();
   behavior_ = caf::behavior{};
   handlers_ = nullptr;
   application_.reset();
@@ -72,8 +68,8 @@ std::string_view spot_object::surface() const noexcept {
   return factory_->kind == spot_kind::instance ? "instance_spot" : "spot";
 }
 
-std::string spot_object::subject_of(record& r) const {
-  return r.kind == record_kind::tick ? static_cast<spot_timer&>(*r.about).description() : execution_object::subject_of(r);
+bool spot_object::gates_timers() const noexcept {
+  return factory_->kind == spot_kind::user && factory_->mode == execution_mode::per_actor;
 }
 
 caf::event_based_actor* spot_object::self() {
@@ -88,14 +84,6 @@ caf::event_based_actor* spot_object::self() {
   }
   return face_->actor();
 }
-
-spot_timers& spot_object::timers() {
-  if (!timers_)
-    timers_ = std::make_unique<spot_timers>(*this);
-  return *timers_;
-}
-
-bool spot_object::timers_idle() const noexcept { return timers_ == nullptr || timers_->idle(); }
 
 handler_table_builder& spot_object::registrations() {
   if (configuring_ == nullptr)
@@ -114,10 +102,9 @@ std::span<const event_entry> spot_object::events() const noexcept {
 }
 
 dispatched spot_object::dispatch(record* r) {
-  if (r->kind != record_kind::tick)
-    return r->extra && !r->extra->topic.empty() ? dispatch_event(r) : dispatch_message(r);
-  auto& timer = static_cast<spot_timer&>(*r->about);
-  return {timer.dispatch(r, home().now()), nullptr};
+  if (r->kind == record_kind::tick)
+    return dispatch_tick(r, home().now());
+  return r->extra && !r->extra->topic.empty() ? dispatch_event(r) : dispatch_message(r);
 }
 
 /// Something that was published: served by the subscription to it, or not at all (M-117).
@@ -181,8 +168,7 @@ std::optional<error_kind> spot_object::yield_refused() const noexcept {
 }
 
 void spot_object::on_handler_ended(record& r) noexcept {
-  if (r.kind == record_kind::tick)
-    static_cast<spot_timer&>(*r.about).ended(r.body.kind() == payload_kind::error, domain().time->now());
+  hosted_object::on_handler_ended(r);
   if (std::exchange(first_record_pending_, false))
     observer_.first_record_ended(*this);
   pass_pending_boundary();

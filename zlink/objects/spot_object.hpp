@@ -17,7 +17,6 @@ namespace zlink::detail {
 class behavior_call;
 class face_port;
 class host_runtime;
-class spot_timers;
 
 /// Who is told how a Spot fares; implemented by activation and close.
 class spot_observer {
@@ -41,7 +40,6 @@ public:
   const spot_factory& factory() const noexcept { return *factory_; }
   const std::string& type() const noexcept override { return factory_->type; }
   std::string_view surface() const noexcept override;
-  std::string subject_of(record& r) const override;
   /// An Entry Spot takes no place.
   bool take_place() noexcept override;
   void return_place() noexcept override;
@@ -58,9 +56,6 @@ public:
   spot_application* application() const noexcept { return application_.get(); }
   /// Throws `operation_failed` in a turn of a part: the face belongs to the Spot's own gate.
   caf::event_based_actor* self();
-  spot_timers& timers();
-  bool has_timers() const noexcept { return timers_ != nullptr; }
-  bool timers_idle() const noexcept;
   /// A new registration while `configure()` runs.
   void register_handler(handler_entry entry);
   void register_subscription(event_entry entry);
@@ -94,6 +89,7 @@ public:
 
 private:
   ~spot_object() override;
+  bool gates_timers() const noexcept override;
   class serving_scope;
   dispatched dispatch_message(record* r);
   dispatched dispatch_event(record* r);
@@ -109,7 +105,6 @@ private:
   caf::behavior behavior_;
   std::unique_ptr<face_port> face_;
   behavior_call* serving_ = nullptr;
-  std::unique_ptr<spot_timers> timers_;
   std::atomic<std::int64_t> last_work_{0};
   spot_members members_;
   std::atomic<bool> has_place_{false};

@@ -49,6 +49,13 @@ ZLINK_PACKET(go, "member.go", room, word)
 ZLINK_PACKET(ticket, "member.ticket", word)
 ZLINK_PACKET(plain, "member.plain", word)
 
+class person;
+
+/// Entry Spots have ids that nobody knows.
+inline std::string place_name(const std::string& spot_id) {
+  return spot_id.find("-entry-") == std::string::npos ? spot_id : "hall";
+}
+
 /// The script of a test and its evidence. Outlives the mesh.
 struct stage {
   std::vector<std::string> trace;
@@ -60,9 +67,12 @@ struct stage {
   std::function<zlink::accept_reject_response(const std::string& word)> birth;
   std::function<zlink::task<void>(zlink::actor& who, const std::string& word)> handler;
   std::vector<zlink::join_completion> ends;
+  std::vector<std::string> sent_home; ///< by a room's handler for "out"
   std::function<zlink::task<void>(const zlink::spot_context& context)> in_room; ///< awaited in a room's handler for "do"
   std::function<zlink::task<void>(zlink::actor& who)> leave; ///< of the room that was made last
   std::function<zlink::task<bool>()> close;                  ///< of it
+  std::function<void(person& who)> configured;               ///< called in its configure()
+  std::function<zlink::task<void>(person& who, const zlink::timer_tick& tick)> ticked; ///< awaited in on_tick
 
   zlink::task<void> happened(std::string step) {
     trace.push_back(step);
@@ -87,7 +97,11 @@ class person final : public zlink::actor {
 public:
   person(zlink::actor_context context, stage& on) : actor(std::move(context)), on_(on), instance(++on.instances) { ++on_.alive; }
   ~person() override { --on_.alive; }
-  void configure() override { on_.trace.push_back("configure " + context().actor_id()); }
+  void configure() override {
+    on_.trace.push_back("configure " + context().actor_id());
+    if (on_.configured)
+      on_.configured(*this);
+  }
   zlink::task<void> on_join_completed(const zlink::join_completion& join) override {
     std::string text = "completed " + context().actor_id() + ' ' + to_string(join.outcome);
     if (join.reply)
@@ -98,7 +112,19 @@ public:
     co_await on_.happened(text);
   }
 
+  // For the tests that register them as timer handlers.
+  zlink::task<void> on_tick(const zlink::timer_tick& tick) {
+    co_await on_.happened(tick_text("tick", tick));
+    if (on_.ticked)
+      co_await on_.ticked(*this, tick);
+  }
+  void on_other_tick(const zlink::timer_tick& tick) { on_.trace.push_back(tick_text("other tick", tick)); }
+
 private:
+  std::string tick_text(const std::string& what, const zlink::timer_tick& tick) const {
+    const auto number = std::to_string(tick.delivery_index);
+    return what + ' ' + context().actor_id() + ' ' + number + " in " + place_name(context().spot_id());
+  }
   stage& on_;
 
 public:
@@ -127,11 +153,7 @@ public:
   }
 
 protected:
-  /// Entry Spots have ids that nobody knows.
-  std::string name() const {
-    const auto& id = this->context().spot_id();
-    return id.find("-entry-") == std::string::npos ? id : "hall";
-  }
+  std::string name() const { return place_name(this->context().spot_id()); }
   stage& on_;
 
 private:
@@ -170,6 +192,13 @@ public:
     const auto step = "create " + who.context().actor_id() + (word.empty() ? "" : ' ' + word);
     co_await on_.happened(step);
     co_return on_.birth ? on_.birth(word) : zlink::accept();
+  }
+  zlink::task<void> on_initialize() override {
+    return on_.during ? on_.during("initialize hall") : zlink::task<void>::done();
+  }
+  zlink::task<void> on_closing(const zlink::spot_closing_context& why, std::stop_token) override {
+    on_.trace.push_back(std::string{"closing hall "} + to_string(why.reason));
+    co_return;
   }
 };
 
@@ -212,6 +241,11 @@ private:
       auto doing = on_.in_room(context());
       co_await std::move(doing);
     }
+    if (m.word == "out")
+      for (person* who : members()) {
+        on_.sent_home.push_back(who->context().actor_id());
+        co_await context().leave_actor(*who);
+      }
     std::string names;
     for (const person* who : members())
       names += who->context().actor_id() + ' ';

@@ -59,6 +59,9 @@ public:
   /// Ends it here when what it has accepted has run, or the deadline has passed. `asked_by_it`: a handler of its own waits,
   /// and is told when admission has closed (J-134). Throws the caller's error.
   task<bool> destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it);
+  /// Its client has gone: the Spot that it belongs to when the Spot's turn comes is told, among joins and leaves (J-41, J-140).
+  /// Ends when the callback has; a failure is recorded, and changes nothing.
+  task<void> tell_disconnected(counted_ptr<actor_object> actor);
   /// The host has lost the token that its objects are bound to: Actors end without touching their rows (S-44).
   /// So do all User and Instance Spots.
   task<void> abandon_all();
@@ -71,7 +74,7 @@ public:
   /// Ends of Actors and changes of membership that are under way.
   std::size_t under_way() const noexcept { return under_way_; }
 
-  std::atomic<std::uint64_t> failed_callbacks{0}; ///< that nobody waits for: on_leave_actor
+  std::atomic<std::uint64_t> failed_callbacks{0}; ///< on_leave_actor, on_disconnect_actor: recorded, without effect
 
 private:
   struct join;

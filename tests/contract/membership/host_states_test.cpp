@@ -101,7 +101,8 @@ TEST_CASE("home is the Entry Spot of one's own node, however much room others ha
   net.host(2).mesh("m").placement_weight(0);
   net.run_until_idle();
   net.run(make_person(net.host(0), "ada"));
-  open_room(net, "r");
+  for (const auto* id : {"r", "other"})
+    open_room(net, id);
   move_person(net, on, "ada", "r");
   net.host(1).mesh("m").placement_weight(0);
   net.host(2).mesh("m").placement_weight(10'000);
@@ -111,7 +112,6 @@ TEST_CASE("home is the Entry Spot of one's own node, however much room others ha
   CHECK(on.ends.back().actor.node_rid == net.host(1).mesh("m").rid());
   CHECK(person_row(net, "ada")->member_of->spot_id == net.host(1).mesh("m").entry_spot_id());
 
-  open_room(net, "other");
   move_person(net, on, "ada", "r");
   on.trace.clear();
   const auto version = person_version(net, "ada");

@@ -152,6 +152,11 @@ public:
     co_await on_.happened(step);
   }
 
+  zlink::task<void> on_disconnect_actor(person& who) override {
+    const auto step = "disconnected " + name() + ' ' + who.context().actor_id();
+    co_await on_.happened(step);
+  }
+
 protected:
   std::string name() const { return place_name(this->context().spot_id()); }
   stage& on_;

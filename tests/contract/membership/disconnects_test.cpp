@@ -46,7 +46,7 @@ TEST_CASE("J-41 J-40 the Spot that an Actor belongs to is told of a lost client,
   CHECK(net.run(talk(net.host(0), "ada", "still here")).spot == "r");
 }
 
-TEST_CASE("J-41 J-140 who has left before the notice came is announced where he is") {
+TEST_CASE("J-41 who has left before the notice came is announced where he is") {
   scene s;
   auto& net = s.net;
   auto& on = s.on;

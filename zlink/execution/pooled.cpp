@@ -34,7 +34,7 @@ void* take_pooled(std::size_t size) { return size > most ? ::operator new(size) 
 
 void give_pooled(void* place, std::size_t size) noexcept {
   if (size > most)
-    ::operator delete(place, size);
+    ::operator delete(place);
   else
     classes[class_of(size)].give(place);
 }

@@ -20,7 +20,7 @@ inline void give_pooled(void* place, std::size_t size, std::align_val_t align) n
   if (static_cast<std::size_t>(align) <= alignof(std::max_align_t))
     give_pooled(place, size);
   else
-    ::operator delete(place, size, align);
+    ::operator delete(place, align);
 }
 
 /// Base of what lives in such memory. Empty.

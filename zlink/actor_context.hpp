@@ -1,6 +1,7 @@
 // What an Actor may know and do; inside its turns only, but for its names.
 #pragma once
 
+#include "zlink/identity.hpp"
 #include "zlink/objects/tick_handler.hpp"
 #include "zlink/outbound_calls.hpp"
 #include "zlink/timer.hpp"
@@ -55,12 +56,14 @@ public:
   const std::string& node_rid() const noexcept;
   /// The Entry or User Spot that the Actor belongs to now (J-1).
   std::string spot_id() const;
+  /// Names this incarnation: what `actors().destroy` takes.
+  actor_ref ref() const;
   spot_outbound outbound() const noexcept;
   zlink::host& host() const noexcept;
 
   /// A logical timer of this Actor: its ticks run as messages of the Actor do, and go with it wherever it belongs.
   /// Registered inside a turn of the Actor, or of the Spot that it belongs to or comes into being in; as
-  /// `common_spot_context::add_timer` otherwise.
+  /// `common_spot_context::add_timer` otherwise, with the same errors.
   template <auto Handler>
   task<timer> add_timer(std::string name, time_span period, timer_options options = {}, std::stop_token cancel = {}) const {
     static_assert(std::is_base_of_v<actor, typename detail::tick_handler<Handler>::shape::owner>,

@@ -193,6 +193,12 @@ public:
     return actor_request_call{
       detail::make_actor_call(*host_, actor_id, detail::make_message_record(std::move(request), true))};
   }
+  actor_send_call send_to_actor(std::string actor_id, const message& untyped) const {
+    return actor_send_call{detail::make_actor_call(*host_, actor_id, detail::make_message_record(untyped, false))};
+  }
+  actor_request_call request_to_actor(std::string actor_id, const message& untyped) const {
+    return actor_request_call{detail::make_actor_call(*host_, actor_id, detail::make_message_record(untyped, true))};
+  }
 
   /// Fails with `already_exists` if there is an Actor of that id and type, or somebody creates it (C-122).
   actor_create_call create(std::string actor_id, std::string actor_type) const;
@@ -202,7 +208,8 @@ public:
   task<std::optional<actor_ref>> find(std::string actor_id, std::stop_token cancel = {}) const;
   /// The User Spot that it belongs to; nothing if it is in an Entry Spot, or is not there (C-125).
   task<std::optional<spot_ref>> find_spot(std::string actor_id, std::stop_token cancel = {}) const;
-  /// Ends exactly this incarnation, which must be in its Entry Spot (J-133, J-136). False: it is gone.
+  /// Ends exactly this incarnation, which must be in its Entry Spot (J-133, J-136). False: it is gone. Who asks in a turn that
+  /// the end has to wait for, of the Actor itself or in a callback about it, is answered when it takes nothing new (J-134).
   task<bool> destroy(actor_ref who, std::stop_token cancel = {}) const;
 
   explicit actor_manager(detail::host_runtime& host) noexcept : host_(&host) {}
@@ -234,7 +241,8 @@ private:
 
 /// Messages to channels, and events to whoever subscribes (M-92 to M-102, M-113 to M-128).
 class channel_client {
-public:  /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
+public:
+  /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
   template <packet T>
   channel_send_call send_to_channel(std::string channel, T message) const {
     return channel_send_call{channel_call(std::move(channel), detail::make_message_record(std::move(message), false))};
@@ -242,6 +250,12 @@ public:  /// To one of the nodes that serve the channel. Throws `std::invalid_ar
   template <packet T>
   channel_request_call request_to_channel(std::string channel, T request) const {
     return channel_request_call{channel_call(std::move(channel), detail::make_message_record(std::move(request), true))};
+  }
+  channel_send_call send_to_channel(std::string channel, const message& untyped) const {
+    return channel_send_call{channel_call(std::move(channel), detail::make_message_record(untyped, false))};
+  }
+  channel_request_call request_to_channel(std::string channel, const message& untyped) const {
+    return channel_request_call{channel_call(std::move(channel), detail::make_message_record(untyped, true))};
   }
   /// To every Spot that has subscribed to that topic of the channel (M-113). The topic is any text but the empty one.
   template <packet T>

@@ -42,6 +42,12 @@ public:
   actor_request_call request_to_actor(std::string actor_id, T request) const {
     return actor_request_call{actor_call(std::move(actor_id), detail::make_message_record(std::move(request), true))};
   }
+  actor_send_call send_to_actor(std::string actor_id, const message& untyped) const {
+    return actor_send_call{actor_call(std::move(actor_id), detail::make_message_record(untyped, false))};
+  }
+  actor_request_call request_to_actor(std::string actor_id, const message& untyped) const {
+    return actor_request_call{actor_call(std::move(actor_id), detail::make_message_record(untyped, true))};
+  }
 
   /// To one of the nodes that serve the channel. Throws `std::invalid_argument` for a malformed name (M-15).
   template <packet T>
@@ -51,6 +57,12 @@ public:
   template <packet T>
   channel_request_call request_to_channel(std::string channel, T request) const {
     return channel_request_call{channel_call(std::move(channel), detail::make_message_record(std::move(request), true))};
+  }
+  channel_send_call send_to_channel(std::string channel, const message& untyped) const {
+    return channel_send_call{channel_call(std::move(channel), detail::make_message_record(untyped, false))};
+  }
+  channel_request_call request_to_channel(std::string channel, const message& untyped) const {
+    return channel_request_call{channel_call(std::move(channel), detail::make_message_record(untyped, true))};
   }
   /// To every Spot that has subscribed to that topic of the channel (M-113). The topic is any text but the empty one.
   template <packet T>

@@ -84,40 +84,69 @@ task<void> memberships::settle_after_leave(counted_ptr<actor_object> actor, coun
 task<void> memberships::destroy_in(spot_object& entry, actor_object& actor, std::stop_token cancel) {
   const auto timeout = host_.default_request_timeout();
   auto held = counted_ptr<actor_object>::share(&actor);
-  const auto* t = current_turn();
-  const bool own_handler = t != nullptr && t->object == &actor;
   return without_value(enter_call<bool>(
     host_, "end of actor", actor.id(), timeout, std::move(cancel),
-    [this, held, own_handler, at = counted_ptr<spot_object>::share(&entry), due = host_.time->now() + timeout]() -> task<bool> {
+    [this, held, by = asker::here(), at = counted_ptr<spot_object>::share(&entry), due = host_.time->now() + timeout]() -> task<bool> {
       if (!held->fenced() && held->spot().get() != at.get() && !held->application_word().has(admission_word::sealed_bit))
         return make_ready_task(result<bool>{error{error_kind::invalid_operation, described(held->address()) + " does not belong to this Entry Spot"}});
-      return destroy_here(held, due, own_handler);
+      return destroy_here(held, due, by);
     }));
 }
 
-task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it) {
+memberships::asker memberships::asker::here() noexcept {
+  const auto* t = current_turn();
+  if (t == nullptr)
+    return {};
+  return {t->object, t->home, dynamic_cast<const spot_object*>(&t->object->whole()) != nullptr};
+}
+
+task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_time due, asker by) {
   if (actor->fenced() || actor->application_word().has(admission_word::sealed_bit))
     co_return true; // somebody has ended it (J-137)
   auto at = actor->spot();
   if (!at || at->factory().kind != spot_kind::entry)
     refuse(error_kind::invalid_operation, described(actor->address()) + " belongs to a User Spot; it has to leave before it ends");
   const bool on_its_way = settling_.contains(actor.get()); // whoever was told that it has left may end it (J-130)
+  // Its own handler, whoever holds the gate that it needs, and callbacks of Spots about it: the end waits for them.
+  const bool waits_for_asker = by.object == actor.get() || by.home == &actor->home()
+                               || (by.is_spot && (on_its_way || actor->in_a_notice()));
+  if (on_its_way && waits_for_asker) {
+    take_nothing_more(*actor);
+    start_coroutine(end_when_settled(std::move(actor), due), [](result<void>) {});
+    co_return true;
+  }
   while (!actor->begin_change()) {
     if (!on_its_way || host_.time->now() >= due)
       throw operation_failed{changing_error(*actor)};
     auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
     co_await std::move(pausing);
   }
-  actor->application_word().set(admission_word::sealed_bit);
-  for (auto& message : host_.waiting->take(*actor))
-    message.fail({error_kind::not_found, "there is no " + described(actor->address())});
+  take_nothing_more(*actor);
   auto ending = end(actor, std::move(at), due, true);
-  if (asked_by_it) {
+  if (waits_for_asker) {
     start_coroutine(std::move(ending), [](result<void>) {});
     co_return true;
   }
   co_await std::move(ending);
   co_return true;
+}
+
+void memberships::take_nothing_more(actor_object& actor) {
+  actor.application_word().set(admission_word::sealed_bit);
+  for (auto& message : host_.waiting->take(actor))
+    message.fail({error_kind::not_found, "there is no " + described(actor.address())});
+}
+
+/// The change under way comes to its end first: who has left arrives at home.
+task<void> memberships::end_when_settled(counted_ptr<actor_object> actor, steady_time due) {
+  const work_count counted{*this};
+  while (!actor->begin_change()) {
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
+  auto at = actor->spot();
+  auto ending = end(std::move(actor), std::move(at), due, true);
+  co_await std::move(ending);
 }
 
 /// Sealed at once; it ends when the change under way has, which nothing commits any more.

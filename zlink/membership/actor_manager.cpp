@@ -61,8 +61,8 @@ void memberships::open(actor_object& actor, node_runtime& node) {
     auto& ready = static_cast<actor_object&>(object);
     ready.settle_down();
     ready.set_open(true);
-    ready.end_change();
   }));
+  actor.end_change(); // behind that step whatever is asked of it next, by whoever is told of its creation
 }
 
 // -- by id and ref ----------------------------------------------------------------------------------------------------------------
@@ -109,15 +109,13 @@ task<std::optional<spot_ref>> memberships::look_up_spot(std::string address) {
 task<bool> memberships::destroy(actor_ref who, std::stop_token cancel) {
   const auto timeout = host_.default_request_timeout();
   const auto id = who.actor_id;
-  const auto* t = current_turn();
-  const execution_object* asking = t == nullptr ? nullptr : t->object; // compared only
   return enter_call<bool>(host_, "end of actor", id, timeout, std::move(cancel),
-                          [this, who = std::move(who), due = host_.time->now() + timeout, asking] {
-                            return destroy_exactly(who, due, asking);
+                          [this, who = std::move(who), due = host_.time->now() + timeout, by = asker::here()] {
+                            return destroy_exactly(who, due, by);
                           });
 }
 
-task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, const execution_object* asking) {
+task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, asker by) {
   const auto address = actor_address(who.actor_id);
   auto reading = host_.repository->read_object(address);
   const auto read = co_await std::move(reading);
@@ -141,8 +139,7 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, const ex
   if (row->move)
     refuse(error_kind::unavailable, described(address) + " moves");
   if (auto here = host_.objects.find_actor(who.actor_id); here && here->generation() == row->generation) {
-    const bool own = here.get() == asking;
-    auto ending = destroy_here(std::move(here), due, own);
+    auto ending = destroy_here(std::move(here), due, by);
     co_return co_await std::move(ending);
   }
   if (const auto* own = host_.find_node(row->node.mesh_name); own != nullptr && own->identity == row->node) {
@@ -151,7 +148,7 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, const ex
       refuse(error_kind::unavailable, described(address) + " is ending");
     auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
     co_await std::move(pausing);
-    auto again = destroy_exactly(std::move(who), due, asking);
+    auto again = destroy_exactly(std::move(who), due, by);
     co_return co_await std::move(again);
   }
   auto demanding = host_.spots.ask_owner(*seen, control_command::destroy_actor, who.actor_id, due);

@@ -29,15 +29,18 @@ actor_callbacks* callbacks_of(spot_object& spot) noexcept {
 
 actor* application_of(const actor_object& object) noexcept { return object.application(); }
 
-/// Nothing: it is committed. An answer of the store that is lost is found out by reading (S-156).
+/// Nothing: it is committed. An answer of the store that is lost is found out by reading; at the deadline the row is written as
+/// it is, so that what was sent before and may arrive still comes to nothing (S-156, S-159).
 task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due) {
   const bool entry = spot->factory().kind == spot_kind::entry;
   const placement::spot_membership wanted{spot->id(), entry ? object_generation{} : spot->generation()};
   const placement::owned_object mine{placement::object_kind::actor, actor->id(), host_.token()};
-  bool unclear = false;
+  const auto late = [&] { return host_.time->now() >= due; };
+  const auto too_late = [&] { return error{error_kind::deadline_exceeded, "the change of " + described(actor->address()) + " could not be committed in time"}; };
+  std::optional<std::string> doubtful; // the version that an attempt of unknown end started from
   for (std::chrono::milliseconds pause = first_pause;;) {
-    if (!unclear && host_.time->now() >= due)
-      co_return error{error_kind::deadline_exceeded, "the change of " + described(actor->address()) + " could not be committed in time"};
+    if (!doubtful && late())
+      co_return too_late();
     auto reading_spot = host_.repository->read_object(spot->id());
     const auto spot_read = co_await std::move(reading_spot);
     auto reading_actor = host_.repository->read_object(actor->address());
@@ -50,23 +53,29 @@ task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, 
         co_return error{error_kind::invalid_operation, described(actor->address()) + " is another incarnation by now"};
       if (row->member_of == wanted)
         co_return std::nullopt; // an earlier attempt got through
-      unclear = false;
-      if (host_.time->now() >= due)
-        continue; // no attempt of before got through, and none is made any more (J-68)
+      if (doubtful && *doubtful != seen->version)
+        doubtful.reset(); // it did not, and cannot any more
+      const bool giving_up = late();
+      if (giving_up && !doubtful)
+        co_return too_late();
       const auto* user = placement::row_in(*at);
       if (!entry && (user == nullptr || user->generation != spot->generation() || user->closing))
         co_return error{error_kind::not_found, described(spot->id()) + " has closed"};
-      auto decided = placement::change_membership(*seen, mine, wanted, *at);
+      auto decided = giving_up ? placement::preserve(*seen, mine) : placement::change_membership(*seen, mine, wanted, *at);
       auto* step = std::get_if<placement::fragment>(&decided);
       if (step == nullptr || !host_.ownership->held())
         co_return error{error_kind::unavailable, "the ownership of " + described(actor->address()) + " has changed, or it moves"};
       auto applying = host_.repository->apply(std::move(*step));
       const auto applied = co_await std::move(applying);
-      if (applied.what == placement::fragment_outcome::applied)
+      if (applied.what == placement::fragment_outcome::applied) {
+        if (giving_up)
+          co_return too_late();
         co_return std::nullopt;
-      if (applied.what != placement::fragment_outcome::conflict && applied.what != placement::fragment_outcome::not_applied)
+      }
+      if (applied.what == placement::fragment_outcome::not_applied)
+        doubtful = seen->version;
+      else if (applied.what != placement::fragment_outcome::conflict)
         co_return error{error_kind::internal_failure, "the store did not carry out the change of " + described(actor->address())};
-      unclear = applied.what == placement::fragment_outcome::not_applied;
     }
     auto waiting = wait_longer(host_, pause, due);
     co_await std::move(waiting);
@@ -132,7 +141,9 @@ task<void> memberships::move_in(counted_ptr<actor_object> actor, counted_ptr<spo
     from->part_busy(); // it does not end before it has been told
     remove_member(from, actor);
   }
-  const auto coming = std::make_shared<arrival>(actor, expected);
+  const auto coming = std::make_shared<arrival>();
+  coming->actor = actor;
+  coming->expected = expected;
   for (std::chrono::milliseconds pause = first_pause;;) { // until it is told: the Actor's messages wait for that (J-85)
     outcome_of<void> telling{settle_and_tell(coming, into)};
     const auto told = co_await telling;

@@ -17,6 +17,7 @@ std::uint64_t actor_context::object_generation() const noexcept { return object_
 const std::string& actor_context::mesh_name() const noexcept { return object_->home_node().mesh_name; }
 const std::string& actor_context::node_rid() const noexcept { return object_->home_node().node_rid; }
 std::string actor_context::spot_id() const { return object_->membership().spot_id; }
+actor_ref actor_context::ref() const { return object_->ref_here(); }
 spot_outbound actor_context::outbound() const noexcept { return spot_outbound{object_}; }
 zlink::host& actor_context::host() const noexcept { return *object_->home_node().host->handle; }
 
@@ -38,6 +39,8 @@ join_call::~join_call() = default;
 
 join_call& join_call::timeout(time_span limit) & {
   const auto checked = detail::check_timeout(limit);
+  if (request_ == nullptr)
+    throw operation_failed{error{error_kind::invalid_operation, "a Join that was moved from"}};
   request_->twice = request_->twice || request_->timeout;
   request_->timeout = checked;
   return *this;

@@ -214,7 +214,7 @@ task<join_completion> memberships::decide(join& j) {
 task<result<memberships::target>> memberships::find_target(const join& j) {
   if (!j.spot_id)
     co_return find_entry_target(j);
-  if (j.actor->membership().spot_id == *j.spot_id)
+  if (const auto at = j.actor->membership(); at.spot_id == *j.spot_id && at.spot_generation)
     co_return target{j.actor->spot(), true};
   auto finding = find_user_target(j);
   co_return co_await std::move(finding);

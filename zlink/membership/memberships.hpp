@@ -56,9 +56,16 @@ public:
 
   // -- inside the unit ---------------------------------------------------------------------------------------------------------
 
-  /// Ends it here when what it has accepted has run, or the deadline has passed. `asked_by_it`: a handler of its own waits,
-  /// and is told when admission has closed (J-134). Throws the caller's error.
-  task<bool> destroy_here(counted_ptr<actor_object> actor, steady_time due, bool asked_by_it);
+  /// In whose turn the end of an Actor is asked for; compared only.
+  struct asker {
+    const execution_object* object = nullptr;
+    const gate* home = nullptr;
+    bool is_spot = false;
+    static asker here() noexcept;
+  };
+  /// Ends it here when what it has accepted has run, or the deadline has passed. Who asks in a turn that the end waits for
+  /// is told when admission has closed (J-134). Throws the caller's error.
+  task<bool> destroy_here(counted_ptr<actor_object> actor, steady_time due, asker by);
   /// Its client has gone: the Spot that it belongs to when the Spot's turn comes is told, among joins and leaves (J-41, J-140).
   /// Ends when the callback has; a failure is recorded, and changes nothing.
   task<void> tell_disconnected(counted_ptr<actor_object> actor);
@@ -125,7 +132,9 @@ private:
   task<void> finish_work(counted_ptr<actor_object> actor, steady_time due);
   task<void> dispose(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot);
   task<void> end(counted_ptr<actor_object> actor, counted_ptr<spot_object> entry, steady_time due, bool remove_row);
-  task<bool> destroy_exactly(actor_ref who, steady_time due, const execution_object* asking);
+  task<bool> destroy_exactly(actor_ref who, steady_time due, asker by);
+  task<void> end_when_settled(counted_ptr<actor_object> actor, steady_time due);
+  void take_nothing_more(actor_object& actor);
   task<std::optional<actor_ref>> look_up(std::string address);
   task<std::optional<spot_ref>> look_up_spot(std::string address);
 

@@ -5,6 +5,7 @@
 #include "zlink/objects/row_change.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/digest.hpp"
+#include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
 
@@ -23,6 +24,12 @@ std::string creations::encode_reply(const message& reply) { return encode_reques
 task<result<spot_create_result>> creations::build_here(node_runtime& node, reservation made) {
   auto reading = host_.repository->read_object(placement::address_of(made.kind, made.id));
   auto read = co_await std::move(reading);
+  while (std::holds_alternative<store_failure>(read) && host_.time->now() < made.due) { // nobody else ends what was reserved
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
+    auto again = host_.repository->read_object(placement::address_of(made.kind, made.id));
+    read = co_await std::move(again);
+  }
   const auto* seen = placement::seen_in(read);
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
   const bool reserved = row != nullptr && row->pending && row->pending->reservation == made.reservation

@@ -283,7 +283,7 @@ task<control_answer> creations::serve_destroy(node_runtime& node, operation_id o
   }
   if (who->authority().value != question.authority)
     co_return answer_of({error_kind::unavailable, "the ownership of actor \"" + question.id + "\" has changed"});
-  auto destroying = host_.actors.destroy_here(who, due, false);
+  auto destroying = host_.actors.destroy_here(who, due, {});
   answer.closed = co_await std::move(destroying);
   if (answer.closed)
     note_closed(operation);

@@ -5,6 +5,8 @@
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/pause.hpp"
 
+#include <algorithm>
+
 namespace zlink {
 
 const char* to_string(spot_create_state state) noexcept {
@@ -58,6 +60,7 @@ struct creations::creation {
   steady_time due{};
   counted_ptr<operation_base> ended;
   operation_id operation;
+  const gate* held = nullptr; ///< by the handler that waits; compared only
   std::vector<placement::node_identity> excluded;
   reply_route route;
 };
@@ -85,6 +88,8 @@ void creations::create(create_call call, counted_ptr<operation_base> ended, turn
   c->type = std::move(call.type_);
   c->mesh = std::move(call.mesh_);
   c->operation = host_.random->next_id();
+  if (const auto* t = current_turn(); t != nullptr && use == turn_use::submit)
+    c->held = t->home;
   const auto timeout = call.timeout_.value_or(host_.default_request_timeout());
   c->due = host_.time->now() + timeout;
   ended->subject = c->id;
@@ -188,8 +193,15 @@ task<std::optional<result<spot_create_result>>> creations::reserve(creation& c, 
   if (auto* why = std::get_if<error>(&chosen))
     co_return outcome{std::move(*why)};
   auto& node = *std::get<node_runtime*>(chosen);
+  // Here on_create_actor would need the gate that whoever waits for it holds.
+  const bool not_here = c.kind == placement::object_kind::actor && node.entry && c.held == &node.entry->home();
+  if (not_here && std::ranges::find(c.excluded, node.identity) == c.excluded.end())
+    c.excluded.push_back(node.identity);
   auto choosing = choose_target(node, c);
   auto target = co_await std::move(choosing);
+  if (!target && not_here)
+    co_return outcome{error{error_kind::invalid_operation, "a handler of the Entry Spot cannot wait for an Actor that comes into being "
+                                                           "there; create it from outside, or from another Spot"}};
   if (!target)
     co_return outcome{target.error()};
   placement::reserve_request wish;

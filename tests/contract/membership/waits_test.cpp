@@ -4,8 +4,13 @@
 namespace membership_test {
 namespace {
 
+/// Outlives the mesh, whose end ends waits as well.
+struct wait_evidence {
+  std::vector<std::string> ends_of_wait;
+};
+
 /// In Ada's handler: waits for more peers than there will ever be, and notes how that ended.
-struct waiting_scene : scene {
+struct waiting_scene : wait_evidence, scene {
   waiting_scene() {
     on.handler = [this](zlink::actor& who, const std::string& word) -> zlink::task<void> {
       auto waiting = who.context().host().mesh("m").until_peers_ready(99);
@@ -17,7 +22,6 @@ struct waiting_scene : scene {
       co_return;
     };
   }
-  std::vector<std::string> ends_of_wait;
 };
 
 TEST_CASE("J-86 J-55 a wait for peers that an Actor has begun keeps its Join from the commit") {

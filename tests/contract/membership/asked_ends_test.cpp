@@ -29,7 +29,8 @@ struct ending_scene : ending_evidence, scene {
     on.during = [this, step](const std::string& now) { return now == step ? end_her() : zlink::task<void>::done(); };
   }
   void check() {
-    net.run_until([&] { return on.alive == 0; });
+    auto& runtime = net.host(0).runtime();
+    net.run_until([&] { return on.alive == 0 && runtime.objects.actors() == 0; });
     CHECK(told == "true");
     CHECK(told_at - began < 1s);
     CHECK(net.elapsed() - began < 1s);

@@ -17,6 +17,13 @@ error changing_error(const actor_object& actor) {
   return {error_kind::unavailable, described(actor.address()) + " changes its Spot already"};
 }
 
+/// Closes admission; what waits for room gets the reason.
+void close_admission(host_runtime& host, actor_object& actor, const error& why) {
+  actor.application_word().set(admission_word::sealed_bit);
+  for (auto& message : host.waiting->take(actor))
+    message.fail(why);
+}
+
 /// A task of which only the end counts.
 task<void> without_value(task<bool> asked) { co_await std::move(asked); }
 
@@ -132,9 +139,7 @@ task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_tim
 }
 
 void memberships::take_nothing_more(actor_object& actor) {
-  actor.application_word().set(admission_word::sealed_bit);
-  for (auto& message : host_.waiting->take(actor))
-    message.fail({error_kind::not_found, "there is no " + described(actor.address())});
+  close_admission(host_, actor, {error_kind::not_found, "there is no " + described(actor.address())});
 }
 
 /// The change under way comes to its end first: who has left arrives at home.
@@ -198,11 +203,8 @@ bool memberships::hosts_somebody(const spot_object& spot) const {
 bool memberships::seal(actor_object& actor) {
   if (actor.application_word().has(admission_word::sealed_bit))
     return false;
-  actor.application_word().set(admission_word::sealed_bit);
-  const error why{host_.ending() ? error_kind::shutting_down : error_kind::unavailable,
-                  described(actor.address()) + " ends with its host, or with its ownership"};
-  for (auto& message : host_.waiting->take(actor))
-    message.fail(why);
+  close_admission(host_, actor, {host_.ending() ? error_kind::shutting_down : error_kind::unavailable,
+                                 described(actor.address()) + " ends with its host, or with its ownership"});
   return true;
 }
 
@@ -269,11 +271,9 @@ task<void> memberships::drain(steady_time due) {
       else if (seal(*actor))
         start_coroutine(finish_work(actor, due), [this, actor](result<void>) { drained_.push_back(actor); });
     }
-    if (!changing && drained_.size() >= host_.objects.actors())
-      co_return;
-    if (host_.time->now() >= due && drained_.size() >= host_.objects.actors())
-      co_return;
-    if (host_.time->now() >= due + drain_patience)
+    const auto now = host_.time->now();
+    const bool all_drained = drained_.size() >= host_.objects.actors();
+    if ((all_drained && (!changing || now >= due)) || now >= due + drain_patience)
       co_return;
     auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
     co_await std::move(pausing);

@@ -5,6 +5,7 @@
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/entered_call.hpp"
+#include "zlink/objects/ready_row.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -75,14 +76,11 @@ task<std::optional<actor_ref>> memberships::find(std::string actor_id, std::stop
 }
 
 task<std::optional<actor_ref>> memberships::look_up(std::string address) {
-  auto resolving = host_.messages.routes.resolve(address);
-  const auto found = co_await std::move(resolving);
-  if (found.what == resolved::unknown)
-    refuse(found.kind, found.why);
-  if (found.what != resolved::ready)
+  auto looking = ready_row(host_, address);
+  const auto row = co_await std::move(looking);
+  if (!row)
     co_return std::nullopt;
-  const auto& row = *placement::row_in(found.seen);
-  co_return actor_ref{std::string{id_in(address)}, row.generation.value, row.node.mesh_name, row.node.node_rid};
+  co_return actor_ref{std::string{id_in(address)}, row->generation.value, row->node.mesh_name, row->node.node_rid};
 }
 
 task<std::optional<spot_ref>> memberships::find_spot(std::string actor_id, std::stop_token cancel) {
@@ -94,16 +92,11 @@ task<std::optional<spot_ref>> memberships::find_spot(std::string actor_id, std::
 
 /// An Entry Spot has no generation in a membership, and no ref (C-125).
 task<std::optional<spot_ref>> memberships::look_up_spot(std::string address) {
-  auto resolving = host_.messages.routes.resolve(address);
-  const auto found = co_await std::move(resolving);
-  if (found.what == resolved::unknown)
-    refuse(found.kind, found.why);
-  if (found.what != resolved::ready)
+  auto looking = ready_row(host_, std::move(address));
+  const auto row = co_await std::move(looking);
+  if (!row || !row->member_of || !row->member_of->spot_generation)
     co_return std::nullopt;
-  const auto& row = *placement::row_in(found.seen);
-  if (!row.member_of || !row.member_of->spot_generation)
-    co_return std::nullopt;
-  co_return spot_ref{row.member_of->spot_id, row.member_of->spot_generation.value, row.node.mesh_name, row.node.node_rid};
+  co_return spot_ref{row->member_of->spot_id, row->member_of->spot_generation.value, row->node.mesh_name, row->node.node_rid};
 }
 
 task<bool> memberships::destroy(actor_ref who, std::stop_token cancel) {

@@ -2,6 +2,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/objects/creations.hpp"
+#include "zlink/objects/ready_row.hpp"
 #include "zlink/objects/row_change.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/digest.hpp"
@@ -12,10 +13,6 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::seconds end_patience{9}; // for the end of a reservation; then a later pass over the store ends it
-
-spot_ref ref_of(std::string id, const placement::row_record& row) {
-  return {std::move(id), row.generation.value, row.node.mesh_name, row.node.node_rid};
-}
 
 } // namespace
 

@@ -2,6 +2,7 @@
 
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/call_start.hpp"
+#include "zlink/objects/ready_row.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/pause.hpp"
 
@@ -21,10 +22,6 @@ const char* to_string(spot_create_state state) noexcept {
 namespace detail {
 
 namespace {
-
-spot_ref ref_of(std::string id, const placement::row_record& row) {
-  return {std::move(id), row.generation.value, row.node.mesh_name, row.node.node_rid};
-}
 
 actor_create_result as_actor(spot_create_result made) {
   auto& ref = made.spot;

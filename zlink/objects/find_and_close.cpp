@@ -2,17 +2,10 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/creations.hpp"
+#include "zlink/objects/ready_row.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
-
-namespace {
-
-spot_ref ref_of(std::string id, const placement::row_record& row) {
-  return {std::move(id), row.generation.value, row.node.mesh_name, row.node.node_rid};
-}
-
-} // namespace
 
 task<std::optional<spot_ref>> creations::find(std::string spot_id, std::stop_token cancel) {
   return enter_call<std::optional<spot_ref>>(host_, "find of spot", spot_id, host_.default_request_timeout(),
@@ -20,13 +13,21 @@ task<std::optional<spot_ref>> creations::find(std::string spot_id, std::stop_tok
 }
 
 task<std::optional<spot_ref>> creations::look_up(std::string id) {
-  auto resolving = host_.messages.routes.resolve(id);
+  auto looking = ready_row(host_, id);
+  const auto row = co_await std::move(looking);
+  if (!row)
+    co_return std::nullopt;
+  co_return ref_of(std::move(id), *row);
+}
+
+task<std::optional<placement::row_record>> ready_row(host_runtime& host, std::string address) {
+  auto resolving = host.messages.routes.resolve(address);
   const auto found = co_await std::move(resolving);
   if (found.what == resolved::unknown)
     throw operation_failed{error{found.kind, found.why}};
   if (found.what != resolved::ready)
     co_return std::nullopt;
-  co_return ref_of(id, *placement::row_in(found.seen));
+  co_return *placement::row_in(found.seen);
 }
 
 task<bool> creations::close(spot_ref spot, std::stop_token cancel) {

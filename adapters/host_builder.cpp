@@ -1,6 +1,7 @@
 // Where a host meets the outside world: which link it uses by default, and CAF's settings (C-46, D-12). The only file that
 // sees both the model and its adapters.
 #include "adapters/caf/caf_link.hpp"
+#include "adapters/tcp/tcp_link.hpp"
 #include "zlink/caf/caf_reply.hpp"
 #include "zlink/host/address_actor.hpp"
 #include "zlink/host/host_runtime.hpp"
@@ -54,6 +55,16 @@ void load_remoting(caf::actor_system_config& config) { config.load<caf::io::midd
 std::shared_ptr<link_transport> host_runtime::make_transport(const std::string& mesh) {
   if (options.transport)
     return options.transport(system, mesh);
+  if (const auto& node = find_node(mesh)->settings; node.transport == mesh_transport::tcp) {
+    tcp_link_options link;
+    link.mesh = mesh;
+    link.secret = node.secret.value_or(std::string{});
+    link.tls = node.tls;
+    link.on_refused = options.on_link_refused;
+    link.time = time;
+    link.random = random;
+    return make_tcp_link(std::move(link));
+  }
   if (!system.has_middleman())
     return std::make_shared<no_transport>();
   return make_caf_link(system);

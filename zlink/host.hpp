@@ -8,6 +8,7 @@
 #include "zlink/location_store.hpp"
 #include "zlink/manager.hpp"
 #include "zlink/mesh_node.hpp"
+#include "zlink/mesh_transport.hpp"
 #include "zlink/packet.hpp"
 #include "zlink/queries.hpp"
 #include "zlink/task.hpp"
@@ -104,6 +105,8 @@ struct host_options {
   worker_options workers = {};
   /// Told about exceptions of application code and messages that nobody serves; null: a line on stderr.
   dispatch_log on_dispatch_error = nullptr;
+  /// Told of peers that transport tcp did not let in; null: a line on stderr.
+  link_refusal_log on_link_refused = nullptr;
   std::string bind_host = "127.0.0.1";
   std::string advertise_host = {};
   /// Told what becomes of Spots here (O-91), on the host's infrastructure thread: it must be quick. What it throws is lost.
@@ -113,7 +116,7 @@ struct host_options {
   std::shared_ptr<const zlink::clock> time = nullptr;
   std::shared_ptr<random_source> random = nullptr;
   std::shared_ptr<execution_environment> environment = nullptr;
-  /// Makes the transport of a mesh; null: CAF remoting on loopback.
+  /// Makes the transport of a mesh; null: what the node says.
   std::function<std::shared_ptr<detail::link_transport>(caf::actor_system&, const std::string& mesh)> transport = nullptr;
 };
 

@@ -61,6 +61,9 @@ public:
   virtual void close() = 0;
   /// For logs: the other end as the transport knows it.
   virtual std::string peer_address() const = 0;
+  /// What the peer has proved of itself: the subject alternative names of its certificate as one text (O-143). Empty where
+  /// there is no certificate; else a peer that says another one of itself is refused.
+  virtual std::string peer_security_identity() const { return {}; }
 };
 
 /// Largest batch received before the handshake said more (see `limit_batches`).
@@ -79,6 +82,8 @@ public:
   virtual endpoint listen(const std::string& host, std::uint16_t port, accept_handler accepted) = 0;
   /// Calls `done` exactly once, with `unavailable` if there is no connection after about `timeout_ms`.
   virtual void connect(const endpoint& where, std::uint32_t timeout_ms, connect_handler done) = 0;
+  /// The same of this node, as its peers will find it proved.
+  virtual std::string security_identity() const { return {}; }
   /// Closes the listener and every connection; pending connects end in `unavailable`. Returns when no handler or event
   /// runs any more, except inside one of them. Any number of times.
   virtual void stop() = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zlink/filter.hpp"
+#include "zlink/mesh_transport.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/handler_invoke.hpp"
 #include "zlink/objects/spot_factory.hpp"
@@ -317,7 +318,15 @@ public:
   mesh_node& advertise_host(std::string host);
   /// 0: the system picks one (C-14).
   mesh_node& listen_port(std::uint16_t port);
-  /// A peer by hand, as "caf://host:port", for a node without object role in a host without stores: there is no discovery
+  /// Default: caf.
+  mesh_node& transport(mesh_transport kind);
+  /// Mutual TLS for transport tcp; needed wherever it listens or dials beyond loopback (O-141). The certificate's subject
+  /// alternative names are this node's security identity (O-143).
+  mesh_node& tls(mesh_tls files);
+  /// 16 to 1,024 bytes that all nodes of the mesh know, for transport tcp: both ends of a link prove that they know it
+  /// before anything else is read. Never logged (O-151).
+  mesh_node& secret(std::string shared);
+  /// A peer by hand, as "caf://host:port" or "tcp://host:port", for a node without object role in a host without stores: there is no discovery
   /// then (C-9, S-62). Dialled again whenever the link is lost.
   mesh_node& peer(const std::string& where);
   /// Where this node listens, as peers are told; empty before start (C-17).

@@ -13,6 +13,7 @@
 #include "zlink/location_store.hpp"
 #include "zlink/manager.hpp"
 #include "zlink/mesh_node.hpp"
+#include "zlink/mesh_transport.hpp"
 #include "zlink/message.hpp"
 #include "zlink/metadata.hpp"
 #include "zlink/packet.hpp"

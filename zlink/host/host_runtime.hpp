@@ -131,6 +131,7 @@ private:
 
   std::vector<std::string> collect_mistakes() const;
   void make_stores();
+  std::optional<error> make_links();
   task<void> start_sequence();
   std::optional<error> start_without_stores();
   void end_start(std::optional<error> failure);

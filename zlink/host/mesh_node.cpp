@@ -114,6 +114,24 @@ mesh_node& mesh_node::listen_port(std::uint16_t port) {
   return *this;
 }
 
+mesh_node& mesh_node::transport(mesh_transport kind) {
+  runtime_->require_configuring("transport");
+  runtime_->settings.transport = kind;
+  return *this;
+}
+
+mesh_node& mesh_node::tls(mesh_tls files) {
+  runtime_->require_configuring("tls");
+  runtime_->settings.tls = std::move(files);
+  return *this;
+}
+
+mesh_node& mesh_node::secret(std::string shared) {
+  runtime_->require_configuring("secret");
+  runtime_->settings.secret = std::move(shared);
+  return *this;
+}
+
 mesh_node& mesh_node::peer(const std::string& where) {
   runtime_->require_configuring("peers");
   auto parsed = detail::parse_endpoint(where);

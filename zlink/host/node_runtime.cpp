@@ -58,6 +58,30 @@ void collect_actor_mistakes(const std::string& mesh, const actor_factory& factor
     mistakes.push_back(name + "the class cannot be constructed from its context alone; call construct_with(function)");
 }
 
+/// What start finds out of the link without opening a socket (O-23, O-141); CAF's own settings are looked at by its link.
+void collect_link_mistakes(const node_settings& settings, const std::string& bind, std::vector<std::string>& mistakes) {
+  const std::string name = "mesh \"" + settings.mesh_name + "\": ";
+  const auto& [cert, key, ca] = settings.tls.value_or(mesh_tls{});
+  const auto scheme = to_string(settings.transport);
+  for (const auto& peer : settings.peers)
+    if (peer.scheme != scheme)
+      mistakes.push_back(name + "peer " + to_string(peer) + " cannot be reached by transport " + scheme);
+  if (settings.transport == mesh_transport::caf) {
+    if (settings.tls || settings.secret)
+      mistakes.push_back(name + "tls and secret need transport tcp; CAF's remoting takes its certificates from the actor system's config");
+    return;
+  }
+  if (settings.tls && (cert.empty() || key.empty() || ca.empty()))
+    mistakes.push_back(name + "tls needs cert, key and ca");
+  if (settings.secret && (settings.secret->size() < 16 || settings.secret->size() > 1024))
+    mistakes.push_back(name + "secret takes 16 to 1024 bytes, got " + std::to_string(settings.secret->size()));
+  if (!settings.tls && !is_loopback(bind))
+    mistakes.push_back(name + "bind_host " + bind + " is not loopback: tls is required there");
+  for (const auto& peer : settings.peers)
+    if (!settings.tls && !is_loopback(peer.host))
+      mistakes.push_back(name + "peer " + to_string(peer) + " is not loopback: tls is required there");
+}
+
 } // namespace
 
 node_runtime::node_runtime(host_runtime& host, std::string mesh_name)
@@ -128,6 +152,8 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
     mistakes.push_back(name + "bind_host " + bind + " needs an advertise_host that peers can reach");
   if (wildcard(advertise))
     mistakes.push_back(name + "advertise_host " + advertise + " is no address that peers can reach");
+  if (!host_.options.transport)
+    collect_link_mistakes(settings, bind, mistakes);
   for (const auto& factory : settings.actor_factories)
     collect_actor_mistakes(mesh_name(), *factory, mistakes);
   if (settings.actor_limit > placement::slot_limit)

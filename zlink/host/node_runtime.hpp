@@ -5,6 +5,7 @@
 #include "zlink/identity.hpp"
 #include "zlink/link.hpp"
 #include "zlink/membership/actor_factory.hpp"
+#include "zlink/mesh_transport.hpp"
 #include "zlink/messaging/node_channels.hpp"
 #include "zlink/messaging/node_handlers.hpp"
 #include "zlink/objects/spot_factory.hpp"
@@ -36,6 +37,9 @@ struct node_settings {
   std::optional<std::string> bind_host;
   std::optional<std::string> advertise_host;
   std::uint16_t listen_port = 0;
+  mesh_transport transport = mesh_transport::caf;
+  std::optional<mesh_tls> tls;
+  std::optional<std::string> secret;
   std::vector<endpoint> peers; ///< by hand
   std::uint32_t placement_weight = defaults::placement_weight;
   std::uint32_t actor_limit = defaults::actor_limit;

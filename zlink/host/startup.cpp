@@ -76,7 +76,6 @@ void host_runtime::make_stores() {
     auto& n = node->runtime();
     n.registration = std::make_unique<placement::node_registration>(*infra, *repository, *ownership);
     n.peers_known = std::make_unique<placement::directory>(*infra, *repository, n.mesh_name(), discovery);
-    n.links = std::make_unique<mesh_links>(n, make_transport(n.mesh_name()));
     n.peers_known->add_listener([&n](const placement::directory::snapshot_ptr& known) { n.links->follow(known); });
     n.peers_known->on_recovery([this] { messages.routes.cache.clear(); }); // what changed meanwhile nobody could tell (M-79)
     sweep->add_node(n.identity);
@@ -131,14 +130,24 @@ void host_runtime::end_start(std::optional<error> failure) {
   started_->fail(std::move(*failure));
 }
 
-/// Node-direct messages between peers configured by hand: no lease, no discovery, no objects (C-9).
-std::optional<error> host_runtime::start_without_stores() {
+/// What a transport does not take of its settings, certificates for instance, ends the start before anything is published.
+std::optional<error> host_runtime::make_links() {
   try {
     for (auto& node : nodes) {
       auto& n = node->runtime();
       n.links = std::make_unique<mesh_links>(n, make_transport(n.mesh_name()));
-      n.note_listening(n.links->listen());
     }
+  } catch (const configuration_error& what) {
+    return error{what.kind(), what.what()};
+  }
+  return std::nullopt;
+}
+
+/// Node-direct messages between peers configured by hand: no lease, no discovery, no objects (C-9).
+std::optional<error> host_runtime::start_without_stores() {
+  try {
+    for (auto& node : nodes)
+      node->runtime().note_listening(node->runtime().links->listen());
   } catch (const configuration_error& what) {
     return error{what.kind(), what.what()};
   }
@@ -152,6 +161,10 @@ bool host_runtime::start_interrupted() {
 }
 
 task<void> host_runtime::start_sequence() {
+  if (auto failed = make_links()) {
+    end_start(std::move(failed));
+    co_return;
+  }
   if (stores_off) {
     end_start(start_without_stores());
     if (state.load() == host_state::serving)

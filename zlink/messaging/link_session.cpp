@@ -67,6 +67,9 @@ std::optional<std::string> link_session::refusal_of(const hello_frame& hello) co
     return "mesh \"" + hello.identity.mesh + "\" instead of \"" + options_.self.mesh + '"';
   if (hello.identity.rid == options_.self.rid)
     return "RID \"" + hello.identity.rid + "\" is this node's own";
+  const auto& claimed = hello.identity.security_identity;
+  if (const auto proved = options_.connection->peer_security_identity(); !claimed.empty() && !proved.empty() && claimed != proved)
+    return "it claims another security identity than its certificate has"; // O-143
   return std::nullopt;
 }
 
@@ -87,6 +90,8 @@ void link_session::on_hello_frame(byte_view body) {
     hello_seen_ = true;
     peer_ = std::move(hello.identity);
     hello.identity = peer_;
+    if (peer_.security_identity.empty())
+      peer_.security_identity = options_.connection->peer_security_identity();
   }
   if (auto reason = refusal_of(hello))
     refuse(std::move(*reason));

@@ -48,6 +48,7 @@ link_identity mesh_links::self() const {
   id.frame_limit = frame_limit_bytes;
   id.window_bytes = defaults::outbound_queue_bytes;
   id.entry_spot_id = node_.published_entry_id();
+  id.security_identity = transport_->security_identity();
   return id;
 }
 

@@ -1,6 +1,10 @@
-// Node-direct messages between two processes over caf_link beside CAF's own remoting, same shape, same run.
+// Node-direct messages between two processes over each link beside CAF's own remoting and a bare echo, same shape, same run.
 //   bench_link_bench [part of a row's title]       starts its own second process
+#include "asio_echo.hpp"
 #include "figures.hpp"
+#include "two_processes.hpp"
+
+#include "tests/links/certificates.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -11,9 +15,9 @@
 
 #include <zlink/zlink.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -21,8 +25,7 @@
 #include <iostream>
 #include <mutex>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <vector>
 
 struct blob {
   std::uint64_t n = 0;
@@ -93,72 +96,59 @@ caf::behavior raw_counter(caf::event_based_actor*) {
   };
 }
 
+/// The links that are measured, each as a mesh of that name.
+constexpr const char* links[] = {"caf", "tcp", "tls"};
+
+zlink::mesh_node& add_link(zlink::host& host, const std::string& link, const zlink::mesh_tls& files) {
+  auto& node = host.add_mesh(link);
+  if (link != "caf")
+    node.transport(zlink::mesh_transport::tcp).secret("a secret of all nodes here");
+  if (link == "tls")
+    node.tls(files);
+  return node;
+}
+
 /// The second process: serves until its standard input ends.
-int serve() {
+int serve(const zlink::mesh_tls& files) {
   config cfg;
   caf::actor_system system{cfg};
   auto echo_port = system.middleman().publish(system.spawn(raw_server), 0, "127.0.0.1");
   auto count_port = system.middleman().publish(system.spawn(raw_counter), 0, "127.0.0.1");
+  static bench::echo_server bare;
   std::atomic<std::uint64_t> ours{0};
   zlink::host host{system};
   host.without_stores().add_codec(std::make_shared<json_for_one>());
-  auto& node = host.add_mesh("bench");
-  node.add_node_handler([](const blob& b, const zlink::message_context&) { return blob_echo{b.n, b.text}; });
-  node.add_node_handler([&ours](const blob&, const zlink::message_context&) { ours.fetch_add(1); });
-  node.add_node_handler([&ours](const json_blob&, const zlink::message_context&) { ours.fetch_add(1); });
-  node.add_node_handler([&ours](const how_many&, const zlink::message_context&) { return received{ours.load()}; });
+  for (const auto* link : links) {
+    auto& node = add_link(host, link, files);
+    node.add_node_handler([](const blob& b, const zlink::message_context&) { return blob_echo{b.n, b.text}; });
+    node.add_node_handler([&ours](const blob&, const zlink::message_context&) { ours.fetch_add(1); });
+    node.add_node_handler([&ours](const json_blob&, const zlink::message_context&) { ours.fetch_add(1); });
+    node.add_node_handler([&ours](const how_many&, const zlink::message_context&) { return received{ours.load()}; });
+  }
   host.start();
-  std::cout << *echo_port << ' ' << *count_port << ' ' << node.endpoint() << ' ' << node.rid() << std::endl;
+  std::cout << *echo_port << ' ' << *count_port << ' ' << bare.port();
+  for (const auto* link : links)
+    std::cout << ' ' << host.mesh(link).endpoint() << ' ' << host.mesh(link).rid();
+  std::cout << std::endl;
   std::string line;
   std::getline(std::cin, line);
   std::_Exit(0);
-}
-
-struct child {
-  pid_t pid = 0;
-  int to = -1;
-  std::uint16_t echo_port = 0;
-  std::uint16_t count_port = 0;
-  std::string endpoint;
-  std::string rid;
-};
-
-child start_child(const char* self) {
-  int in[2];
-  int out[2];
-  if (pipe(in) != 0 || pipe(out) != 0)
-    std::abort();
-  child c;
-  c.pid = fork();
-  if (c.pid == 0) {
-    dup2(in[0], 0);
-    dup2(out[1], 1);
-    close(in[1]);
-    close(out[0]);
-    execl(self, self, "--serve", nullptr);
-    std::_Exit(127);
-  }
-  close(in[0]);
-  close(out[1]);
-  c.to = in[1];
-  FILE* answers = fdopen(out[0], "r");
-  char endpoint[256];
-  char rid[256];
-  if (std::fscanf(answers, "%hu %hu %255s %255s", &c.echo_port, &c.count_port, endpoint, rid) != 4)
-    std::abort();
-  c.endpoint = endpoint;
-  c.rid = rid;
-  return c;
 }
 
 std::string text_of(std::size_t bytes) { return std::string(bytes, 'x'); }
 
 double seconds_since(clk::time_point t0) { return std::chrono::duration<double>(clk::now() - t0).count(); }
 
-/// Requests that were kept going: how fast, and how long the middle one took.
+double percentile(std::vector<double> took, double part) {
+  std::sort(took.begin(), took.end());
+  return took[static_cast<std::size_t>(static_cast<double>(took.size() - 1) * part)];
+}
+
+/// Requests that were kept going: how fast, and how long the middle one and the slowest hundredth took.
 struct request_run {
   double rate = 0;
   double median_us = 0;
+  double p99_us = 0;
 };
 
 /// Collects the times of one run's requests; answers come one at a time.
@@ -185,7 +175,7 @@ public:
   request_run wait() {
     finished_.wait(false);
     const auto count = static_cast<double>(took_.size());
-    return {count / seconds_since(begun_), bench::summarise(std::move(took_)).median};
+    return {count / seconds_since(begun_), percentile(took_, 0.5), percentile(took_, 0.99)};
   }
 
 private:
@@ -218,7 +208,14 @@ request_run raw_requests(caf::actor_system& system, const caf::actor& echo, std:
   return times.wait();
 }
 
-request_run our_requests(zlink::host& host, const std::string& rid, std::uint64_t count, int outstanding) {
+/// The second process as a node of ours.
+struct other_node {
+  zlink::host& host;
+  std::string mesh;
+  std::string rid;
+};
+
+request_run our_requests(const other_node& to, std::uint64_t count, int outstanding) {
   request_times times{count};
   std::mutex mutex; // completions may come on two threads while the first ones are being asked
   std::function<void()> ask = [&] {
@@ -227,7 +224,7 @@ request_run our_requests(zlink::host& host, const std::string& rid, std::uint64_
       if (!times.begin())
         return;
     }
-    host.nodes().request_to_node("bench", rid, blob{1, text_of(48)}).submit<blob_echo>().then(
+    to.host.nodes().request_to_node(to.mesh, to.rid, blob{1, text_of(48)}).submit<blob_echo>().then(
       [&, begun = clk::now()](zlink::result<blob_echo> answer) {
         if (!answer)
           std::abort();
@@ -254,8 +251,8 @@ std::uint64_t raw_received(caf::actor_system& system, const caf::actor& counter)
   return n;
 }
 
-std::uint64_t our_received(zlink::host& host, const std::string& rid) {
-  return zlink::sync_wait(host.nodes().request_to_node("bench", rid, how_many{}).submit<received>()).n;
+std::uint64_t our_received(const other_node& to) {
+  return zlink::sync_wait(to.host.nodes().request_to_node(to.mesh, to.rid, how_many{}).submit<received>()).n;
 }
 
 /// One-way messages a second, from the first `send` until `count_received` has seen them all.
@@ -270,54 +267,91 @@ double one_way(std::uint64_t messages, Count count_received, Send send) {
   return static_cast<double>(messages) / seconds_since(t0);
 }
 
+constexpr std::uint64_t flood = 200'000;
+
+// As programs send: each waits until its message is admitted, which is at once while the peer keeps up.
+template <class T>
+double our_stream(const other_node& to) {
+  return one_way(flood, [&] { return our_received(to); }, [&](std::uint64_t n) {
+    zlink::sync_wait(to.host.nodes().send_to_node(to.mesh, to.rid, T{n, text_of(48)}).submit());
+  });
+}
+
+// As plain CAF has to: whatever does not fit waits as an operation of its own.
+double our_flood(const other_node& to) {
+  return one_way(flood, [&] { return our_received(to); }, [&](std::uint64_t n) {
+    to.host.nodes().send_to_node(to.mesh, to.rid, blob{n, text_of(48)}).submit();
+  });
+}
+
+/// What each link is wanted to reach (design of the two links).
+struct wishes {
+  double one_way;
+  double requests;
+};
+
+void measure_link(const other_node& to, const std::function<double()>& raw_flood, caf::actor_system& system,
+                  const caf::actor& echo, wishes wanted) {
+  const auto title = [&](const char* what) { return to.mesh + " link, " + what; };
+  bench::compare(title("one-way, node direct, 64 B"), "/s", raw_flood, [&] { return our_stream<blob>(to); }, wanted.one_way);
+  bench::compare(title("one-way, node direct, as JSON"), "/s", raw_flood, [&] { return our_stream<json_blob>(to); }, 0);
+  bench::compare(title("one-way, sent without waiting"), "/s", raw_flood, [&] { return our_flood(to); }, 0);
+  bench::compare(title("requests, 64 outstanding"), "/s", [&] { return raw_requests(system, echo, 20'000, 64).rate; },
+                 [&] { return our_requests(to, 50'000, 64).rate; }, wanted.requests);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--serve") == 0)
-    return serve();
+  if (argc > 4 && std::strcmp(argv[1], "--serve") == 0)
+    return serve({argv[2], argv[3], argv[4]});
   bench::choose_rows(argc, argv);
-  const auto other = start_child(argv[0]);
+  zlink::test::test_authority authority;
+  const auto theirs = authority.issue("server");
+  bench::second_process other{{argv[0], "--serve", theirs.cert, theirs.key, theirs.ca}};
+  std::uint16_t echo_port = 0;
+  std::uint16_t count_port = 0;
+  std::uint16_t bare_port = 0;
+  other.said() >> echo_port >> count_port >> bare_port;
   config cfg;
   caf::actor_system system{cfg};
-  const auto echo = *system.middleman().remote_actor("127.0.0.1", other.echo_port);
-  const auto counter = *system.middleman().remote_actor("127.0.0.1", other.count_port);
+  const auto echo = *system.middleman().remote_actor("127.0.0.1", echo_port);
+  const auto counter = *system.middleman().remote_actor("127.0.0.1", count_port);
   zlink::host host{system};
   host.without_stores().add_codec(std::make_shared<json_for_one>());
-  auto& node = host.add_mesh("bench");
-  node.peer(other.endpoint);
-  node.send_timeout(60s); // a flood waits for room
+  std::vector<other_node> others;
+  for (const auto* link : links) {
+    std::string endpoint;
+    std::string rid;
+    other.said() >> endpoint >> rid;
+    add_link(host, link, authority.issue("client")).peer(endpoint).send_timeout(60s); // a flood waits for room
+    others.push_back({host, link, rid});
+  }
   host.start();
-  zlink::sync_wait(node.until_peers_ready(1));
+  for (const auto* link : links)
+    zlink::sync_wait(host.mesh(link).until_peers_ready(1));
 
-  constexpr std::uint64_t flood = 200'000;
   const auto raw_flood = [&] {
     return one_way(flood / 4, [&] { return raw_received(system, counter); },
                    [&](std::uint64_t n) { caf::anon_send(counter, blob{n, text_of(48)}); });
   };
-  // As programs send: each waits until its message is admitted, which is at once while the peer keeps up.
-  const auto our_stream = [&]<class T>(T) {
-    return one_way(flood, [&] { return our_received(host, other.rid); }, [&](std::uint64_t n) {
-      zlink::sync_wait(host.nodes().send_to_node("bench", other.rid, T{n, text_of(48)}).submit());
-    });
-  };
-  // As plain CAF has to: whatever does not fit waits as an operation of its own.
-  const auto our_flood = [&] {
-    return one_way(flood, [&] { return our_received(host, other.rid); }, [&](std::uint64_t n) {
-      host.nodes().send_to_node("bench", other.rid, blob{n, text_of(48)}).submit();
-    });
-  };
-  bench::compare("two processes, one-way, node direct, 64 B", "/s", raw_flood, [&] { return our_stream(blob{}); }, 8.0);
-  bench::compare("two processes, one-way, node direct, the same as JSON", "/s", raw_flood,
-                 [&] { return our_stream(json_blob{}); }, 0);
-  bench::compare("two processes, one-way, node direct, sent without waiting", "/s", raw_flood, our_flood, 0);
-  bench::compare("two processes, requests, 64 outstanding", "/s",
-                 [&] { return raw_requests(system, echo, 20'000, 64).rate; },
-                 [&] { return our_requests(host, other.rid, 50'000, 64).rate; }, 1.5);
-  bench::compare_times("two processes, a request with 1 outstanding, p50", "us",
-                       [&] { return raw_requests(system, echo, 3'000, 1).median_us; },
-                       [&] { return our_requests(host, other.rid, 3'000, 1).median_us; }, 1.3);
-  close(other.to);
-  waitpid(other.pid, nullptr, 0);
+  measure_link(others[0], raw_flood, system, echo, {0, 1.5});
+  measure_link(others[1], raw_flood, system, echo, {8, 4});
+  measure_link(others[2], raw_flood, system, echo, {4, 2});
+  const auto alone = [](const auto& run) { return [run] { return run().median_us; }; };
+  const auto raw_one = [&] { return raw_requests(system, echo, 3'000, 1); };
+  bench::compare_times("caf link, a request with 1 outstanding, p50, beside CAF", "us", alone(raw_one),
+                       alone([&] { return our_requests(others[0], 3'000, 1); }), 1.3);
+  for (const auto* one : {&others[1], &others[2]}) {
+    const double wanted = one->mesh == "tcp" ? 4 : 8;
+    const auto title = one->mesh + " link, a request with 1 outstanding, ";
+    const auto echo_at = [&](double part) { return percentile(bench::echo_times(bare_port, 3'000), part); };
+    bench::compare_times(title + "p50, beside a bare echo", "us", [&] { return echo_at(0.5); },
+                         [&] { return our_requests(*one, 3'000, 1).median_us; }, wanted);
+    bench::compare_times(title + "p99, beside a bare echo", "us", [&] { return echo_at(0.99); },
+                         [&] { return our_requests(*one, 3'000, 1).p99_us; }, wanted);
+  }
+  other.end();
   std::fflush(stdout);
   std::_Exit(0);
 }

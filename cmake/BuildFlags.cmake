@@ -39,6 +39,9 @@ function(zlink_own_code target)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
     if(ZLINK_SANITIZE) # and these two, where a sanitizer's checks stand between its lines
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+      if(ZLINK_SANITIZE MATCHES "thread") # fences of Asio, beside locks that the sanitizer does see
+        target_compile_options(${target} PRIVATE -Wno-tsan)
+      endif()
     endif()
   endif()
   if(ZLINK_WERROR)

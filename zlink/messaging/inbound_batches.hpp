@@ -41,6 +41,8 @@ public:
       done_ += used;
       waiting_bytes_ -= used;
       if (in.at_end()) {
+        if (waiting_.front().capacity() <= usual_bytes)
+          spare_ = std::move(waiting_.front());
         waiting_.pop_front();
         done_ = 0;
       }
@@ -53,11 +55,16 @@ public:
 
 private:
   void keep(byte_view rest) {
-    waiting_.emplace_back(rest.begin(), rest.end());
+    waiting_.push_back(std::exchange(spare_, {}));
+    waiting_.back().assign(rest.begin(), rest.end());
     waiting_bytes_ += rest.size();
   }
 
+  /// A batch that is no larger leaves its memory to the next: new pages for each would have to be cleared by the kernel.
+  static constexpr std::size_t usual_bytes = 512 * 1024;
+
   std::deque<bytes> waiting_;
+  bytes spare_;
   std::size_t done_ = 0; ///< of the first
   std::uint64_t waiting_bytes_ = 0;
 };

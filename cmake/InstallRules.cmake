@@ -17,4 +17,5 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/zlink-config.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/zlink-config-version.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake"
   DESTINATION "${zlink_package_dir}")

@@ -95,6 +95,10 @@ inline constexpr milliseconds lease_fencing_margin{5000};
 inline constexpr milliseconds discovery_polling_interval{1000};
 /// `location.store_failure_grace_ms` (07 section 5).
 inline constexpr milliseconds store_failure_grace{30'000};
+/// `location.redis.operation_timeout_ms`, `relocation.redis.operation_timeout_ms`: connection and command (S-136).
+inline constexpr milliseconds redis_operation_timeout{5000};
+/// Requests sent to one Redis server and not yet answered (S-138).
+inline constexpr std::uint32_t redis_max_in_flight = 1024;
 
 // -- routes ---------------------------------------------------------------------------------------------------------
 

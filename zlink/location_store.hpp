@@ -32,6 +32,8 @@ enum class store_failure_class : std::uint8_t {
 struct store_failure {
   store_failure_class what = store_failure_class::unclear;
   std::string text; ///< for logs; no key, command or value in it (S-17)
+  /// The store answered and will refuse us until a setting changes, like a wrong password: an error at start (O-152).
+  bool misconfigured = false;
 };
 
 /// A provider's answer: a value, or the failure to know it.

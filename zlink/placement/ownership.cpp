@@ -39,7 +39,9 @@ task<ownership_start_result> ownership::start() {
   auto claiming = claim(began + settings_.renew_timeout);
   const auto end = co_await std::move(claiming);
   ownership_start_result report;
-  if (calls_.stopped() || end == claim_end::failed) {
+  if (end == claim_end::unconfirmed)
+    mistake_ = std::exchange(refusal_, {});
+  if (calls_.stopped() || end == claim_end::failed || !mistake_.empty()) {
     report.what = calls_.stopped() ? ownership_start::stopped : ownership_start::failed;
     report.mistake = std::exchange(mistake_, {});
     end_run();
@@ -58,7 +60,7 @@ task<ownership::claim_end> ownership::claim(steady_time until) {
   for (;;) {
     auto trying = try_claim(until);
     const auto end = co_await std::move(trying);
-    if (end != claim_end::unconfirmed || calls_.stopped() || calls_.now() >= until)
+    if (end != claim_end::unconfirmed || calls_.stopped() || calls_.now() >= until || !refusal_.empty())
       co_return end;
     auto pausing = calls_.pause_until(std::min(until, calls_.now() + retry_pause));
     co_await std::move(pausing);
@@ -67,6 +69,7 @@ task<ownership::claim_end> ownership::claim(steady_time until) {
 
 /// Looks first, so that an earlier claim whose answer was lost is found instead of repeated (S-156).
 task<ownership::claim_end> ownership::try_claim(steady_time until) {
+  refusal_.clear();
   auto reading_epoch = calls_.read<epoch_record>(epoch_key(), until);
   const auto epoch = co_await std::move(reading_epoch);
   auto reading_counter = calls_.read<counter_record>(counter_key(sequence::lease), until);
@@ -81,8 +84,11 @@ task<ownership::claim_end> ownership::try_claim(steady_time until) {
   const auto* seen_epoch = seen_in(epoch);
   const auto* seen_counter = seen_in(counter);
   const auto* seen_lease = seen_in(lease);
-  if (!seen_epoch || !seen_counter || !seen_lease)
+  if (!seen_epoch || !seen_counter || !seen_lease) {
+    if (const auto* failed = std::get_if<store_failure>(&lease); failed && failed->misconfigured)
+      refusal_ = failed->text;
     co_return claim_end::unconfirmed;
+  }
 
   if (seen_lease->record) {
     const auto& token = seen_lease->record->token;

@@ -103,6 +103,7 @@ private:
   store_time expires_at_{};
   steady_time next_{}; ///< when the next claim or renewal starts
   std::string mistake_;
+  std::string refusal_; // why the store refuses us, by the latest attempt to claim
   bool running_ = false; ///< from `start()` until nothing of it goes on
   std::vector<detail::counted_ptr<detail::operation<void>>> waiting_for_end_;
 };

@@ -25,7 +25,7 @@ public:
     auto putting = write({store_condition::test::missing, key_, {}}, "first");
     const auto put = co_await std::move(putting);
     if (!put)
-      co_return probe_result{};
+      co_return unanswered(put.failure());
     if (!put->applied || put->versions.size() != 1 || put->versions.front().empty())
       co_return wrong("a batch whose condition holds was not applied, or gave no version");
     version_ = put->versions.front();
@@ -33,13 +33,13 @@ public:
     auto again = write({store_condition::test::missing, key_, {}}, "second");
     const auto refused = co_await std::move(again);
     if (!refused)
-      co_return probe_result{};
+      co_return unanswered(refused.failure());
     if (refused->applied)
       co_return wrong("a batch whose condition is false was applied");
     auto reading = read();
     const auto seen = co_await std::move(reading);
     if (!seen)
-      co_return probe_result{};
+      co_return unanswered(seen.failure());
     if (!seen->found || seen->found->bytes != "first" || seen->found->version != version_)
       co_return wrong("a value does not read as it was written");
     if (!seen->found->expires_at || *seen->found->expires_at <= seen->now || seen->now < began_)
@@ -47,7 +47,7 @@ public:
     auto deleting = write({store_condition::test::version, key_, version_}, std::nullopt);
     const auto deleted = co_await std::move(deleting);
     if (!deleted)
-      co_return probe_result{};
+      co_return unanswered(deleted.failure());
     if (!deleted->applied)
       co_return wrong("a batch that names the current version was not applied");
     co_return probe_result{probe_outcome::good, {}};
@@ -57,6 +57,10 @@ private:
   static std::string probe_key(const detail::unique_id& id) { return "probe/" + detail::format_uuid_v4(id); }
   static probe_result wrong(const char* what) {
     return {probe_outcome::wrong, std::string{"the Location Store is not usable: "} + what};
+  }
+  /// A store that refuses us for a wrong setting is not waited for (O-152).
+  static probe_result unanswered(const store_failure& why) {
+    return why.misconfigured ? wrong(why.text.c_str()) : probe_result{};
   }
   task<store_outcome<store_write_result>> write(store_condition condition, std::optional<std::string> put) {
     store_mutation mutation{key_, std::move(put), std::nullopt};

@@ -52,6 +52,19 @@ public:
   }
 };
 
+/// Refuses everybody for a setting that is wrong.
+class locked_store final : public passing_store {
+public:
+  using passing_store::passing_store;
+  void read(std::string, zlink::store_completion<zlink::store_read_result> done) override { done(refusal()); }
+  void write(zlink::store_batch, zlink::store_completion<zlink::store_write_result> done) override { done(refusal()); }
+
+private:
+  static zlink::store_failure refusal() {
+    return {zlink::store_failure_class::not_applied, "the server refuses the password", true};
+  }
+};
+
 /// What `start()` has against the provider; empty: nothing.
 template <class Store>
 std::string start_with() {
@@ -79,6 +92,10 @@ TEST_CASE("S-20 a provider that answers wrongly is a configuration error before 
   CHECK(start_with<passing_store>().empty());
   CHECK(start_with<careless_store>().find("condition is false") != std::string::npos);
   CHECK_FALSE(start_with<timeless_store>().empty());
+}
+
+TEST_CASE("O-152 S-20 a provider that answers and refuses us is a configuration error before anything is bound") {
+  CHECK(start_with<locked_store>().find("refuses the password") != std::string::npos);
 }
 
 TEST_CASE("S-20 S-43 a provider that does not answer is probed when it does") {

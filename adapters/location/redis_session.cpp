@@ -82,7 +82,7 @@ void redis_session::send(redis_pipeline& pipeline, steady_time now) {
     sent_ += count;
     out_at_ += count;
     progress_ = now;
-    if (out_at_ == out_.size() || out_at_ >= send_room) {
+    if (out_at_ >= out_.size() / 2) { // no more is moved than was sent, however large a request is
       out_.erase(0, out_at_);
       out_at_ = 0;
     }

@@ -1,0 +1,130 @@
+// Conditional batches through the Redis store beside the same work as a plain script through hiredis, pipelined alike,
+// against one redis-server of its own that keeps nothing on disk.
+//   bench_redis_bench [part of a row's title]
+#include "figures.hpp"
+
+#include "tests/redis/redis_server.hpp"
+
+#include <hiredis/hiredis.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+using clk = std::chrono::steady_clock;
+
+constexpr int outstanding = 256;
+const std::string value(200, 'v');
+
+double per_second(int count, clk::time_point began) {
+  return count / std::chrono::duration<double>(clk::now() - began).count();
+}
+
+/// Keys that no earlier run has used.
+std::string next_key() {
+  static std::atomic<int> last{0};
+  return "actor/" + std::to_string(++last);
+}
+
+/// `rows` times: put if missing, in one script of nothing else.
+constexpr const char* raw_script = "for i = 1, #KEYS do if redis.call('EXISTS', KEYS[i]) == 1 then return 0 end end "
+                                   "for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[i]) end return 1";
+
+double raw_batches(redisContext& to, int batches, int rows) {
+  const std::unique_ptr<void, decltype(&::freeReplyObject)> loaded{::redisCommand(&to, "SCRIPT LOAD %s", raw_script),
+                                                                   &::freeReplyObject};
+  const std::string digest = static_cast<redisReply*>(loaded.get())->str;
+  const auto began = clk::now();
+  for (int sent = 0, answered = 0; answered < batches;) {
+    for (; sent < batches && sent - answered < outstanding; ++sent) {
+      std::vector<std::string> words = {"EVALSHA", digest, std::to_string(rows)};
+      for (int i = 0; i < rows; ++i)
+        words.push_back("{raw}:" + next_key());
+      words.insert(words.end(), static_cast<std::size_t>(rows), value);
+      std::vector<const char*> texts;
+      std::vector<std::size_t> sizes;
+      for (const auto& word : words) {
+        texts.push_back(word.data());
+        sizes.push_back(word.size());
+      }
+      ::redisAppendCommandArgv(&to, static_cast<int>(texts.size()), texts.data(), sizes.data());
+    }
+    // Half of them are taken in before more are sent, so that both ends work on many at a time.
+    for (const int until = std::min(batches, answered + outstanding / 2); answered < until; ++answered) {
+      void* reply = nullptr;
+      if (::redisGetReply(&to, &reply) != REDIS_OK || static_cast<redisReply*>(reply)->integer != 1)
+        std::abort();
+      ::freeReplyObject(reply);
+    }
+  }
+  return per_second(batches, began);
+}
+
+class our_batches {
+public:
+  our_batches(zlink::location_store& store, int batches, int rows) : store_(store), left_(batches), rows_(rows) {}
+
+  double run() {
+    const auto began = clk::now();
+    const int all = left_;
+    open_ = all;
+    for (int i = 0; i < outstanding; ++i)
+      next();
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [&] { return open_ == 0; });
+    return per_second(all, began);
+  }
+
+private:
+  void next() {
+    if (left_.fetch_sub(1) <= 0)
+      return;
+    zlink::store_batch batch;
+    for (int i = 0; i < rows_; ++i) {
+      const auto key = next_key();
+      batch.conditions.push_back({zlink::store_condition::test::missing, key, {}});
+      batch.mutations.push_back({key, value, std::nullopt});
+    }
+    store_.write(std::move(batch), [this](zlink::store_outcome<zlink::store_write_result> outcome) {
+      if (!outcome || !outcome->applied)
+        std::abort();
+      next();
+      if (--open_ == 0) {
+        const std::lock_guard guard{mutex_};
+        changed_.notify_all();
+      }
+    });
+  }
+
+  zlink::location_store& store_;
+  std::atomic<int> left_;
+  std::atomic<int> open_{0};
+  const int rows_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  bench::choose_rows(argc, argv);
+  zlink::test::redis_server server;
+  const auto store = zlink::make_redis_location_store(server.options("bench"));
+  const std::unique_ptr<redisContext, decltype(&::redisFree)> raw{::redisConnectUnix(server.socket_path().c_str()),
+                                                                  &::redisFree};
+  for (const auto& [rows, batches] : {std::pair{1, 20'000}, std::pair{8, 5'000}, std::pair{64, 800}})
+    bench::compare(
+      "batches of " + std::to_string(rows) + " new rows of 200 B, 256 outstanding", "batches/s",
+      [&, rows = rows, batches = batches] { return raw_batches(*raw, batches, rows); },
+      [&, rows = rows, batches = batches] {
+        return our_batches{*store, batches, rows}.run();
+      },
+      0);
+}

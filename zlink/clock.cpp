@@ -19,8 +19,8 @@ std::chrono::system_clock::time_point system_clock::wall_now() const noexcept {
 }
 
 std::uint64_t system_random::next() {
-  // Fetched in blocks: one system call serves 32 numbers of this thread.
-  constexpr std::size_t block = 32;
+  // Fetched in blocks: one system call serves so many numbers of this thread. Every message takes two.
+  constexpr std::size_t block = 512;
   thread_local std::uint64_t buffer[block];
   thread_local std::size_t left = 0;
   if (left == 0) {

@@ -40,6 +40,8 @@ public:
   virtual bool on_turn() = 0;
   /// The batch given to `write` was taken; the next may follow.
   virtual void on_writable() = 0;
+  /// `link_connection::remind` was called a moment ago.
+  virtual void on_reminder() {}
   /// The last call, exactly once after `start()`, whoever ended the connection. The transport then lets go of the
   /// events.
   virtual void on_closed(std::string reason) = 0;
@@ -54,6 +56,14 @@ public:
   /// Sends `batch`, 1 byte or more, whole and in order. One batch is under way at a time: the next call follows
   /// `on_writable()`. After `close()` and after the loss of the peer the batch is dropped.
   virtual void write(bytes batch) = 0;
+  /// The same for who has gathered what it had: true if the next batch may follow at once, and then `on_writable()` does not
+  /// come for this one.
+  virtual bool write_gathered(bytes batch) {
+    write(std::move(batch));
+    return false;
+  }
+  /// Asks for `on_reminder()` about 100 us from now, or earlier if it was asked for before. False: this transport cannot.
+  virtual bool remind() { return false; }
   /// Largest batch that may be received, 64 KiB until the first call; a larger one ends the connection, and memory for
   /// it is never allocated where the transport sees the length first.
   virtual void limit_batches(std::uint64_t largest_bytes) = 0;

@@ -5,6 +5,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <memory>
 #include <mutex>
@@ -24,6 +25,8 @@ public:
   /// Runs `job` on the thread, in order of posting, behind the events of sockets that are due. After `end()` it is dropped.
   /// Any thread.
   void post(unique_function<void()> job);
+  /// The same about 100 us from now: one alarm for all that is asked for meanwhile, and no other thread is woken for it.
+  void remind(unique_function<void()> job);
   /// Nothing more is posted. The thread goes on until its sockets and timers are done, which their owners see to; this call
   /// waits for it, except on the thread itself.
   void end();
@@ -31,8 +34,10 @@ public:
   boost::asio::io_context& context() noexcept { return context_; }
 
 private:
-  io_thread() = default;
+  io_thread();
   void run_jobs();
+  void wait_for_alarm();
+  void ring();
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
@@ -40,6 +45,9 @@ private:
   std::vector<unique_function<void()>> jobs_;
   std::vector<unique_function<void()>> running_; ///< keeps its memory
   bool posted_ = false;                          ///< `run_jobs` is on its way
+  std::vector<unique_function<void()>> reminders_; ///< not empty: the alarm is set
+  std::vector<unique_function<void()>> ringing_;
+  boost::asio::posix::stream_descriptor alarm_{context_};
   bool ended_ = false;
   std::thread thread_;
 };

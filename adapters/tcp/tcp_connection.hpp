@@ -64,6 +64,8 @@ public:
 
   void start(std::shared_ptr<link_connection_events> events) override;
   void write(bytes batch) override;
+  bool write_gathered(bytes batch) override;
+  bool remind() override;
   void limit_batches(std::uint64_t largest) override { limit_.store(largest, std::memory_order_relaxed); }
   void close() override;
   std::string peer_address() const override { return from_.address; }
@@ -88,6 +90,7 @@ private:
   status read();
   void wait_readable();
   // Out:
+  std::optional<status> send(bytes batch);
   void wait_writable();
   void write_on();
   void written(status how);
@@ -106,6 +109,7 @@ private:
   std::mutex mutex_;          ///< over writing, and over all of a protected stream
   byte_stream stream_;
   bool shut_ = false;         ///< inside the lock: no further batch
+  std::atomic<bool> reminded_{false};
 
   // The transport's thread only.
   boost::asio::steady_timer timer_;

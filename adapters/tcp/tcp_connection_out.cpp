@@ -27,14 +27,36 @@ void tcp_connection::start(std::shared_ptr<link_connection_events> events) {
 /// Sent on the caller's thread where the kernel takes it: a thread less on the way of a lone message. What gathers until the
 /// transport's thread says `on_writable` makes the next batch.
 void tcp_connection::write(bytes batch) {
-  status how;
-  {
-    std::lock_guard guard{mutex_};
-    if (shut_)
-      return;
-    how = stream_.write(std::move(batch));
-  }
-  from_.io->post([self = shared_from_this(), how] { self->written(how); });
+  if (const auto how = send(std::move(batch)))
+    from_.io->post([self = shared_from_this(), how = *how] { self->written(how); });
+}
+
+/// Who has gathered already has a batch that is worth a system call, and needs no other thread to go on.
+bool tcp_connection::write_gathered(bytes batch) {
+  const auto how = send(std::move(batch));
+  if (how == status::done)
+    return true;
+  if (how)
+    from_.io->post([self = shared_from_this(), how = *how] { self->written(how); });
+  return false;
+}
+
+/// Nothing: no batch is sent any more.
+std::optional<tcp_connection::status> tcp_connection::send(bytes batch) {
+  std::lock_guard guard{mutex_};
+  if (shut_)
+    return std::nullopt;
+  return stream_.write(std::move(batch));
+}
+
+bool tcp_connection::remind() {
+  if (!reminded_.exchange(true))
+    from_.io->remind([self = shared_from_this()] {
+      self->reminded_ = false;
+      if (const auto events = self->events_)
+        events->on_reminder();
+    });
+  return true;
 }
 
 void tcp_connection::written(status how) {

@@ -37,6 +37,12 @@ public:
     ++writable;
     leave(false);
   }
+  void on_reminder() override {
+    enter();
+    std::lock_guard guard{mutex};
+    ++reminders;
+    leave(false);
+  }
   void on_closed(std::string why) override {
     enter();
     std::lock_guard guard{mutex};
@@ -59,6 +65,7 @@ public:
   int turns = 0;
   std::size_t batches_before_last_turn = 0;
   int writable = 0;
+  int reminders = 0;
   int closed = 0;
   std::string reason;
   std::atomic<int> inside{0};
@@ -89,6 +96,10 @@ struct end_point {
   void write(bytes batch) {
     call_scope scope;
     connection->write(std::move(batch));
+  }
+  bool write_gathered(bytes batch) {
+    call_scope scope;
+    return connection->write_gathered(std::move(batch));
   }
 };
 
@@ -186,6 +197,57 @@ TEST_CASE("X-174 batches arrive whole and in order, both ways, one under way at 
       CHECK(same);
       CHECK(end->heard->mistakes == 0);
     }
+  });
+}
+
+TEST_CASE("link transport: gathered batches go in the order of all, and on_writable comes for those that did not go at once") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
+    constexpr std::size_t count = 300;
+    const auto size_of = [](std::size_t i) { return i % 100 == 99 ? std::size_t{2'000'000} : 1 + (i * 37) % 900; };
+    int expected = 0; // calls of on_writable
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i % 3 == 0)
+        a.write(batch_of(i, size_of(i)));
+      else if (a.write_gathered(batch_of(i, size_of(i))))
+        continue;
+      ++expected;
+      REQUIRE(nodes.until([&] { return a.heard->read([&](listener& l) { return l.writable == expected; }); }));
+    }
+    REQUIRE(nodes.until([&] { return b.heard->read([](listener& l) { return l.batches.size() == count; }); }));
+    bool same = true;
+    for (std::size_t i = 0; i < count; ++i)
+      same = same && b.heard->batches[i] == batch_of(i, size_of(i));
+    CHECK(same);
+    CHECK(a.heard->writable == expected);
+    CHECK(a.heard->mistakes == 0);
+    a.connection->close();
+    CHECK_FALSE(a.write_gathered(batch_of(1, 1)));
+  });
+}
+
+TEST_CASE("link transport: one that reminds does so soon, once for all that asked meanwhile, and again when asked again") {
+  for_each_transport([](transports_under_test& nodes) {
+    wiring net{nodes};
+    end_point a;
+    end_point b;
+    net.connect(1, a, b);
+    const auto ask = [&] {
+      call_scope scope;
+      return a.connection->remind();
+    };
+    if (!ask())
+      return;
+    for (int n = 1; n <= 20; ++n) {
+      REQUIRE(nodes.until([&] { return a.heard->read([n](listener& l) { return l.reminders >= n; }); }));
+      CHECK(a.heard->reminders == n);
+      CHECK(ask());
+    }
+    CHECK(b.heard->reminders == 0);
+    CHECK(a.heard->mistakes == 0);
   });
 }
 
@@ -339,9 +401,12 @@ class answering_owner final : public link_owner {
 public:
   void on_hello(link_session& link, const link_identity&) override { link.admit(); }
   void on_ready(link_session&) override { ready = true; }
-  bool on_message(link_session&, record* r, const message_header&, std::uint32_t) override {
-    r->body.reset();
-    send_reply(r);
+  bool on_message(link_session& link, byte_view frame, std::uint32_t, steady_time arrived) override {
+    message_header header;
+    if (auto* r = link.open(frame, arrived, header)) {
+      r->body.reset();
+      send_reply(r);
+    }
     return true;
   }
   void on_control(link_session&, std::uint16_t, byte_view) override {}

@@ -25,10 +25,7 @@ public:
     link.admit();
   }
   void on_ready(link_session&) override { ready = true; }
-  bool on_message(link_session&, record* r, const message_header&, std::uint32_t) override {
-    free_record(r);
-    return true;
-  }
+  bool on_message(link_session&, byte_view, std::uint32_t, steady_time) override { return true; }
   void on_control(link_session&, std::uint16_t, byte_view) override {}
   void on_peer_pressure(link_session&, bool) override {}
   void on_undecodable(link_session&, const std::string&) override {}

@@ -54,20 +54,28 @@ bool fair_limit::cancel(limit_waiter& waiter) noexcept {
 }
 
 void fair_limit::leave() noexcept {
+  if (auto* next = pass_on())
+    next->on_entered();
+}
+
+void fair_limit::leave_here() noexcept {
+  if (auto* next = pass_on())
+    next->on_entered_here();
+}
+
+limit_waiter* fair_limit::pass_on() noexcept {
   auto word = word_.load(std::memory_order_relaxed);
   for (;;) {
     assert(word >= one_inside);
     if ((word & waiters_bit) == 0) {
       if (word_.compare_exchange_weak(word, word - one_inside))
-        return;
+        return nullptr;
       continue;
     }
-    std::unique_lock lock{mutex_};
+    std::lock_guard lock{mutex_};
     if (auto* const next = first_) {
       unlink(*next); // and the number inside stays the same
-      lock.unlock();
-      next->on_entered();
-      return;
+      return next;
     }
     word = word_.load(std::memory_order_relaxed); // the line emptied while this thread came to the lock
   }

@@ -20,6 +20,8 @@ public:
   /// the thread that left, without a lock. It only passes the news on: work done here would run on a stranger's stack,
   /// and leaving from here would nest one call for each waiter.
   virtual void on_entered() noexcept = 0;
+  /// The same from a thread that may be used: `leave_here()`. Leaving from in here tells others by `on_entered()`.
+  virtual void on_entered_here() noexcept { on_entered(); }
 
 protected:
   ~limit_waiter();
@@ -55,6 +57,8 @@ public:
 
   /// Gives back a place.
   void leave() noexcept;
+  /// The same: whoever gets it may do a little work on this thread at once.
+  void leave_here() noexcept;
 
   bool has_waiters() const noexcept { return (word_.load(std::memory_order_relaxed) & waiters_bit) != 0; }
   std::uint32_t limit() const noexcept { return limit_; }
@@ -69,6 +73,8 @@ private:
 
   bool full(std::uint64_t word) const noexcept { return (word >> 1) >= limit_; }
   void unlink(limit_waiter& waiter) noexcept;
+  /// Null: the place is free now. Else who has it.
+  limit_waiter* pass_on() noexcept;
 
   const std::uint32_t limit_;
   std::atomic<std::uint64_t> word_{0};

@@ -1,6 +1,8 @@
 #include "zlink/execution/gate.hpp"
 
 #include "zlink/execution/execution_object.hpp"
+#include "zlink/execution/gathering.hpp"
+#include "zlink/execution/job_permits.hpp"
 #include "zlink/execution/waiting_room.hpp"
 
 #include <cassert>
@@ -79,6 +81,7 @@ caf::resumable::resume_result gate::resume(caf::execution_unit* unit, std::size_
   constexpr std::size_t most = 300;
   auto& w = worker;
   w.unit = unit;
+  const gathering replies; // of many turns go together
   std::size_t budget = std::clamp<std::size_t>(max_throughput, 1, most);
   const bool at_rest = run_batch(budget);
   // Gates woken here run here, while this worker has budget: two that talk to each other need no other thread.
@@ -341,13 +344,21 @@ void gate::run_pulled(execution_object& object, record* asked) noexcept {
   object.submit_unchecked(asked, false);
 }
 
+/// What has waited for the permit is taken in on this thread, which then begins its own job. What that wakes is nothing of
+/// this gate's and must not wait for it.
+void gate::hand_on_permit(record& r) noexcept {
+  auto* const here = std::exchange(worker.running, nullptr);
+  std::exchange(r.permit, nullptr)->release_here();
+  worker.running = here;
+}
+
 void gate::run_message(execution_object& object, record* r) noexcept {
   if (object.needs_lease() && !domain_.admits(now_)) {
     finish_refused(object, r, error{error_kind::unavailable, "this host does not hold its ownership lease at the moment"});
     return;
   }
   if (r->permit != nullptr)
-    give_back_permit(*r);
+    hand_on_permit(*r);
   dispatched outcome;
   {
     turn_scope scope{*this, object, nullptr};

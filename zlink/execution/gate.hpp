@@ -78,6 +78,7 @@ private:
   void run_record(execution_object& object, record* r) noexcept;
   void run_pulled(execution_object& object, record* asked) noexcept;
   void run_message(execution_object& object, record* r) noexcept;
+  static void hand_on_permit(record& r) noexcept;
   void run_step(execution_object& object, record* r) noexcept;
   void run_caf_event(execution_object& object, record* r) noexcept;
   void park(execution_object& object, record* request, late_answer& answer);

@@ -61,6 +61,12 @@ void job_permits::release() {
     settle_pressure();
 }
 
+void job_permits::release_here() {
+  limit_.leave_here();
+  if (must_flip(paused_.load()))
+    settle_pressure();
+}
+
 void job_permits::settle_pressure() {
   // Each pass looks at the count after the flip it made: a thread that changed the count before it could see that flip
   // relied on this look.

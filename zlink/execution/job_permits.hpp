@@ -41,6 +41,8 @@ public:
 
   /// The job starts, or never will; returns its permit.
   void release();
+  /// The same; who waits for it may do a little work on this thread at once (`fair_limit::leave_here`).
+  void release_here();
 
   bool paused() const noexcept { return paused_.load(); }
   std::uint32_t permits() const noexcept { return limit_.limit(); }

@@ -1,6 +1,7 @@
 #include "zlink/execution/system_executor.hpp"
 
 #include "zlink/execution/boottime_sleeper.hpp"
+#include "zlink/execution/gathering.hpp"
 
 #include <pthread.h>
 
@@ -70,7 +71,9 @@ public:
       std::size_t done = 0;
       do {
         ring_if_due();
-        for (const auto end = std::min(done + jobs_between_alarms, batch.size()); done < end; ++done) {
+        const auto end = std::min(done + jobs_between_alarms, batch.size());
+        const gathering messages{end - done > 1};
+        for (; done < end; ++done) {
           batch[done]();
           batch[done].reset(); // what a job owns is gone before the next one runs
         }

@@ -35,53 +35,6 @@ void outbound::deliver(record* r, const message_header& header, node_runtime& no
   }
 }
 
-namespace {
-
-/// A header that outlives its frame, as far as `deliver` reads it.
-struct kept_header {
-  explicit kept_header(const message_header& header)
-    : target(header.target), id(header.target_id), topic(header.topic), fence(header.fence), intent(header.instance_intent) {
-    if (header.activation) {
-      type = header.activation->stable_type;
-      mesh = header.activation->mesh;
-      refused = header.activation->refused;
-      activation = header.activation;
-    }
-  }
-  message_header read() const {
-    message_header header;
-    header.target = target;
-    header.target_id = id;
-    header.topic = topic;
-    header.fence = fence;
-    header.instance_intent = intent;
-    header.activation = activation;
-    if (header.activation) {
-      header.activation->stable_type = type;
-      header.activation->mesh = mesh;
-      header.activation->refused = refused;
-    }
-    return header;
-  }
-
-  target_kind target;
-  std::string id;
-  std::string topic;
-  std::optional<message_fence> fence;
-  bool intent;
-  std::optional<message_activation> activation;
-  std::string type;
-  std::string mesh;
-  std::string refused;
-};
-
-} // namespace
-
-unique_function<void()> outbound::make_delivery(record* r, const message_header& header, node_runtime& node,
-                                                const std::string& source) {
-  return [this, r, kept = std::make_unique<kept_header>(header), &node, &source] { deliver(r, kept->read(), node, source); };
-}
-
 void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& node) {
   if (rid != node.identity.node_rid || node.settings.role == placement::object_role::client)
     refuse_record(r, {error_kind::not_found, "this node takes no node-direct messages"});

@@ -110,21 +110,23 @@ void link_session::dispatch_ready(const frame& f) {
 // -- messages and replies ---------------------------------------------------------------------------------------------
 
 void link_session::on_message_frame(const frame& f) {
-  message_frame message;
-  record* r = nullptr;
-  try {
-    message = decode_message(f.body);
-    r = make_inbound(message);
-  } catch (const decode_error&) {
-    slice_.data += f.size;
-    throw;
-  }
   counters_.messages_in.fetch_add(1, std::memory_order_relaxed);
-  if (r == nullptr || options_.owner->on_message(*this, r, message.header, static_cast<std::uint32_t>(f.size)))
+  if (options_.owner->on_message(*this, f.body, static_cast<std::uint32_t>(f.size), slice_now_))
     slice_.data += f.size;
 }
 
-record* link_session::make_inbound(const message_frame& message) {
+record* link_session::open(byte_view frame, steady_time arrived, message_header& header) {
+  try {
+    const auto message = decode_message(frame);
+    header = message.header;
+    return make_inbound(message, arrived);
+  } catch (const decode_error& malformed) {
+    drop_frame(malformed.what());
+    return nullptr;
+  }
+}
+
+record* link_session::make_inbound(const message_frame& message, steady_time arrived) {
   message_metadata metadata;
   try {
     metadata = message_metadata::decode(message.body.metadata);
@@ -144,7 +146,7 @@ record* link_session::make_inbound(const message_frame& message) {
   auto* r = make_record(message.request ? record_kind::request : record_kind::send);
   r->from_link = true;
   if (message.remaining_ms)
-    r->deadline = slice_now_ + std::chrono::milliseconds{*message.remaining_ms};
+    r->deadline = arrived + std::chrono::milliseconds{*message.remaining_ms};
   if (message.request) {
     ref();
     r->reply = {this, message.reply_route};

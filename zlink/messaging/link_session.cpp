@@ -25,6 +25,7 @@ public:
   bool on_batch(byte_view batch) override { return session_->receive(batch); }
   bool on_turn() override { return session_->receive_more(); }
   void on_writable() override { session_->on_writable(); }
+  void on_reminder() override { session_->send_gathered(); }
   void on_closed(std::string reason) override { session_->on_closed(reason); }
 
 private:
@@ -172,11 +173,37 @@ std::optional<std::string> unexpected_peer(const link_identity& peer, const link
 
 // -- writing ----------------------------------------------------------------------------------------------------------
 
+bool link_session::may_write() const noexcept {
+  return phase_ != phase::idle && phase_ != phase::ended && writable_ && !held_back_;
+}
+
 void link_session::flush(lock& held) {
-  const bool open = phase_ != phase::idle && phase_ != phase::ended;
-  if (!open || !writable_ || held_back_) {
+  if (may_write() && phase_ == phase::ready && gathering::here() && options_.connection->remind() && gathering::add(*this))
     held.unlock();
+  else
+    flush_now(held);
+}
+
+void link_session::flush_now(lock& held) {
+  if (auto batch = take_batch(held); !batch.empty())
+    options_.connection->write(std::move(batch));
+}
+
+/// On the thread that has gathered; what others have added since goes the usual way.
+void link_session::send_gathered() noexcept {
+  lock held{mutex_};
+  auto batch = take_batch(held);
+  if (batch.empty() || !options_.connection->write_gathered(std::move(batch)))
     return;
+  held.lock();
+  writable_ = true;
+  flush_now(held);
+}
+
+bytes link_session::take_batch(lock& held) {
+  if (!may_write()) {
+    held.unlock();
+    return {};
   }
   add_due_credit();
   auto batch = out_.next_batch();
@@ -189,13 +216,13 @@ void link_session::flush(lock& held) {
     held.unlock();
     if (done)
       options_.connection->close();
-    return;
+    return {};
   }
   writable_ = false;
   held.unlock();
   counters_.batches_out.fetch_add(1, std::memory_order_relaxed);
   counters_.bytes_out.fetch_add(batch.size(), std::memory_order_relaxed);
-  options_.connection->write(std::move(batch));
+  return batch;
 }
 
 void link_session::on_writable() {
@@ -231,7 +258,7 @@ void link_session::set_pressure(bool paused) {
   pressure_ = {pressure_.sequence + 1, paused};
   if (own_verdict_ == verdict::admitted) // before that, the answer will say it
     append_pressure(out_.link_frames(), pressure_);
-  flush(held);
+  flush_now(held);
 }
 
 // -- time -------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include "zlink/defaults.hpp"
 #include "zlink/execution/counted.hpp"
 #include "zlink/execution/decoding.hpp"
+#include "zlink/execution/gathering.hpp"
 #include "zlink/execution/infrastructure.hpp"
 #include "zlink/execution/lane.hpp"
 #include "zlink/execution/operation.hpp"
@@ -44,15 +45,14 @@ public:
   /// Both sides have admitted each other: the link may be used (S-59). Comes before any message, once, on the
   /// transport's thread or inside `admit()`.
   virtual void on_ready(link_session& link) = 0;
-  /// A message from the peer, the owner's from here on. `r` is a send or request with `from_link` set, its body an
-  /// `encoded_value`, its reply route this link (or the owner's business, see `header.reply_node`), its deadline
-  /// in this node's time. True: taken, and the peer gets credit for it now. False: the owner calls
-  /// `consumed(wire_bytes)` when it has taken it.
-  virtual bool on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) = 0;
+  /// A message from the peer, not looked into yet. The owner gives the frame to `link.open()`, now or a copy of it later.
+  /// True: taken, and the peer gets credit for it now. False: the owner calls `consumed(wire_bytes)` when it has taken it
+  ///
+  virtual bool on_message(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived) = 0;
   virtual void on_control(link_session& link, std::uint16_t command, byte_view payload) = 0;
   /// The peer's host paused or runs again.
   virtual void on_peer_pressure(link_session& link, bool paused) = 0;
-  /// Something from the peer could not be understood; it was dropped and counted.
+  /// Something from the peer could not be understood; it was dropped and counted. Also from inside of `open()`.
   virtual void on_undecodable(link_session& link, const std::string& why) = 0;
   /// The link has ended, or never became ready; once, from any thread. Everything that waited has been told already.
   virtual void on_down(link_session& link, const std::string& reason) = 0;
@@ -96,7 +96,7 @@ inline constexpr std::chrono::seconds close_linger{1};
 
 /// Any thread may call every public member. A session is made for an open connection, lives by reference count, and
 /// ends for good: a new connection gets a new session (S-61).
-class link_session final : public counted, public reply_receiver {
+class link_session final : public gatherer, public reply_receiver {
 public:
   static counted_ptr<link_session> make(link_options options);
 
@@ -131,6 +131,11 @@ public:
 
   // -- receiving ------------------------------------------------------------------------------------------------------
 
+  /// Looks into a message's frame. What it returns is the caller's: a send or request with `from_link` set, its body an
+  /// `encoded_value`, its reply route this link (or the caller's business, see `header.reply_node`), its deadline in
+  /// this node's time; the views of `header` are parts of `frame`. Null: unreadable, dropped and counted, and the caller of a
+  /// request was told. Any thread.
+  record* open(byte_view frame, steady_time arrived, message_header& header);
   /// The owner has taken messages of that size which `on_message` left open.
   void consumed(std::uint64_t wire_bytes);
   /// Tells the peer the state of this host's permits; an equal value is not sent again.
@@ -154,6 +159,8 @@ public:
 
   void ref_receiver() noexcept override { ref(); }
   void unref_receiver() noexcept override { unref(); }
+
+  void send_gathered() noexcept override;
 
   /// From the session's timer, inside the infrastructure unit.
   void on_alarm() noexcept;
@@ -195,8 +202,12 @@ private:
   void end(const std::string& reason, bool orderly, bytes last = {});
   void on_writable();
   void on_closed(const std::string& reason);
-  /// Writes if there is something to write. Returns unlocked.
+  /// Writes if there is something to write, or when this thread has done with its jobs (`gathering`). Returns unlocked.
   void flush(lock& held);
+  void flush_now(lock& held);
+  bool may_write() const noexcept;
+  /// The next batch, if there is one; empty otherwise. Returns unlocked.
+  bytes take_batch(lock& held);
   void add_due_credit();
   void set_alarm(steady_time due);
   void probe(steady_time now);
@@ -230,7 +241,7 @@ private:
   void on_probe_answer(std::uint64_t id);
   void on_credit_frame(const credit_frame& credit);
   void on_pressure_frame(const pressure_frame& pressure);
-  record* make_inbound(const message_frame& message);
+  record* make_inbound(const message_frame& message, steady_time arrived);
   void drop_frame(const std::string& why);
 
   const link_options options_;

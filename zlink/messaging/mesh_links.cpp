@@ -238,8 +238,11 @@ void mesh_links::on_ready(link_session& link) {
     } else {
       p.ready = counted_ptr<link_session>::share(&link);
       p.wanted = true;
-      link.inbound = std::make_shared<ingress>(*host.permits, p.ready, *names_.insert(link.peer().rid).first,
-                                               [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
+      const auto& source = *names_.insert(link.peer().rid).first;
+      link.inbound = std::make_shared<ingress>(
+        *host.permits, p.ready, source,
+        [this, &source](link_session& from, byte_view frame, steady_time arrived) { take(from, frame, arrived, source); },
+        [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
       p.inbound = link.inbound;
     }
   }
@@ -282,24 +285,36 @@ void mesh_links::redirect_reply(record& r, std::string_view asking_node) {
     former->unref_receiver();
 }
 
-bool mesh_links::on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) {
+bool mesh_links::on_message(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived) {
   auto* inbound = link.inbound.get();
   if (inbound == nullptr) {
-    refuse(r, error{error_kind::unavailable, "the link is ending"});
+    message_header header;
+    if (auto* r = link.open(frame, arrived, header))
+      refuse(r, error{error_kind::unavailable, "the link is ending"});
     return true;
   }
+  if (inbound->may_deliver_now()) {
+    take(link, frame, arrived, inbound->source());
+    return true;
+  }
+  inbound->wait(frame, wire_bytes, arrived);
+  return false;
+}
+
+void mesh_links::take(link_session& link, byte_view frame, steady_time arrived, const std::string& source) {
+  auto& host = node_.host();
+  message_header header;
+  auto* r = link.open(frame, arrived, header);
+  if (r == nullptr) {
+    host.permits->release();
+    return;
+  }
+  r->permit = host.permits.get(); // given back when its handler starts, or never will
   if (r->kind == record_kind::request && !header.reply_node.empty() && header.reply_node != link.peer().rid)
     redirect_reply(*r, header.reply_node);
-  auto& host = node_.host();
   if (header.target == target_kind::node)
-    r->source_rid = &inbound->source();
-  if (inbound->may_deliver_now()) {
-    r->permit = host.permits.get(); // given back when its handler starts, or never will
-    host.messages.deliver(r, header, node_, inbound->source());
-    return true;
-  }
-  inbound->wait(r, host.messages.make_delivery(r, header, node_, inbound->source()), wire_bytes);
-  return false;
+    r->source_rid = &source;
+  host.messages.deliver(r, header, node_, source);
 }
 
 void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view payload) {

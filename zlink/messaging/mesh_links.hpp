@@ -61,7 +61,7 @@ public:
 
   void on_hello(link_session& link, const link_identity& peer) override;
   void on_ready(link_session& link) override;
-  bool on_message(link_session& link, record* r, const message_header& header, std::uint32_t wire_bytes) override;
+  bool on_message(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived) override;
   void on_control(link_session& link, std::uint16_t command, byte_view payload) override;
   void on_peer_pressure(link_session&, bool) override {}
   void on_undecodable(link_session& link, const std::string& why) override;
@@ -84,6 +84,8 @@ private:
     void end(std::optional<error> why) const;
   };
 
+  /// With a permit for it. Any thread.
+  void take(link_session& link, byte_view frame, steady_time arrived, const std::string& source);
   void redirect_reply(record& r, std::string_view asking_node);
   void dial(const std::string& rid);
   void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);

@@ -73,9 +73,6 @@ public:
   /// What to do with a message from a link once it has a permit (M-63). `source`: the sender's RID, which stays as long as
   /// the host. Any thread.
   void deliver(record* r, const message_header& header, node_runtime& node, const std::string& source);
-  /// `deliver` for later, when `header` is gone.
-  unique_function<void()> make_delivery(record* r, const message_header& header, node_runtime& node,
-                                        const std::string& source);
   /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
   bool try_to_node(record* r, const node_runtime& from, const std::string& rid);
   /// Node direct (M-88, M-89).

@@ -104,6 +104,38 @@ TEST_CASE("saturated permits lose, refuse and reorder nothing") {
   CHECK(s.permits() == 0);
 }
 
+TEST_CASE("X-103 with few permits, senders on three hosts, and any order of jobs: each message once, in its sender's order") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    stage scene;
+    auto options = with_jobs(1 + static_cast<std::uint32_t>(seed % 3));
+    options.hosts = 3;
+    options.seed = seed;
+    mesh net{options};
+    net.start(serve(scene));
+    const std::vector<std::string> ids{"one", "two", "three"};
+    for (const auto& id : ids)
+      for (std::size_t at = 0; at < 3; ++at)
+        net.run(ask_spot(net.host(at), id, "known"));
+    constexpr int each = 30;
+    for (int i = 0; i < each; ++i)
+      for (std::size_t at = 0; at < 3; ++at)
+        for (const auto& id : ids)
+          (void)tell_spot(net.host(at), id, id + " from " + std::to_string(at) + " number " + std::to_string(i));
+    net.run_until_idle();
+    for (std::size_t at = 0; at < 3; ++at)
+      for (const auto& id : ids) {
+        std::vector<std::string> wanted;
+        for (int i = 0; i < each; ++i)
+          wanted.push_back(id + " from " + std::to_string(at) + " number " + std::to_string(i));
+        CHECK(scene.in_order(wanted));
+        CHECK(scene.count(wanted.front()) == 1);
+      }
+    for (std::size_t at = 0; at < 3; ++at)
+      CHECK(net.host(at).runtime().permits->in_use() == 0);
+  }
+}
+
 TEST_CASE("X-104 X-107 replies to calls already started need no permit and pass a paused queue") {
   stage scene;
   scenery s{scene, 1};

@@ -170,7 +170,7 @@ TEST_CASE("M-79 word of an older route leaves a newer one alone") {
     return encode(detail::control_envelope{0, 0, encode(detail::stale_route{"c", object, authority})});
   };
   const auto route = net.host(1).runtime().messages.routes.cache.find("c", net.host(1).runtime().time->now());
-  REQUIRE(route.has_value());
+  REQUIRE(route);
   const auto command = static_cast<std::uint16_t>(detail::control_command::stale_route);
   late.control(command, word(route->object.value - 1, route->authority.value));
   late.control(command, word(route->object.value, route->authority.value - 1));

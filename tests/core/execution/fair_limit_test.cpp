@@ -41,6 +41,37 @@ TEST_CASE("X-100 the 4,097th operation waits for an entry and gets it when one e
   CHECK(limit.try_enter());
 }
 
+TEST_CASE("X-103 a place that is left by who may be used goes to a waiter on that thread, and to others as before") {
+  struct worker final : limit_waiter {
+    void on_entered() noexcept override { ++told; }
+    void on_entered_here() noexcept override {
+      ++here;
+      limit->leave(); // its work is done: the next one is told in the usual way
+    }
+    fair_limit* limit = nullptr;
+    int told = 0;
+    int here = 0;
+  };
+  fair_limit limit{1};
+  REQUIRE(limit.try_enter());
+  worker first;
+  worker second;
+  first.limit = &limit;
+  CHECK_FALSE(limit.enter(first));
+  CHECK_FALSE(limit.enter(second));
+  limit.leave_here();
+  CHECK(first.here == 1);
+  CHECK(first.told == 0);
+  CHECK(second.here == 0);
+  CHECK(second.told == 1);
+  counting_waiter usual; // one that knows nothing of it
+  CHECK_FALSE(limit.enter(usual));
+  limit.leave_here();
+  CHECK(usual.entered == 1);
+  limit.leave_here();
+  CHECK(limit.inside() == 0);
+}
+
 TEST_CASE("X-100 a waiting operation that ends first leaves the line and is not called") {
   operation_limit limit{1};
   REQUIRE(limit.try_enter());

@@ -81,7 +81,11 @@ public:
     ++readies;
     paused_at_ready = link.peer_paused();
   }
-  bool on_message(link_session&, record* r, const message_header& h, std::uint32_t wire_bytes) override {
+  bool on_message(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived) override {
+    message_header h;
+    auto* r = link.open(frame, arrived, h);
+    if (r == nullptr)
+      return true;
     messages.push_back({r, h.target, std::string{h.target_id}, std::string{h.topic}, std::string{h.reply_node}, h.fence,
                         h.instance_intent, std::string{h.activation ? h.activation->stable_type : ""}, wire_bytes});
     return takes;

@@ -160,10 +160,7 @@ public:
     ready = true;
     ready.notify_all();
   }
-  bool on_message(link_session&, record* r, const message_header&, std::uint32_t) override {
-    recording_owner::free(r);
-    return true;
-  }
+  bool on_message(link_session&, byte_view, std::uint32_t, steady_time) override { return true; }
   void on_control(link_session&, std::uint16_t, byte_view) override {}
   void on_peer_pressure(link_session&, bool) override {}
   void on_undecodable(link_session&, const std::string&) override {}

@@ -68,6 +68,7 @@ private:
   void drop() noexcept;
   std::optional<error> find_mistake() const;
   std::string mesh() const;
+  const instance_intent* intent_with_mesh();
   std::unique_ptr<instance_intent> take_intent();
 
   host_runtime* host_;

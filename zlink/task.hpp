@@ -369,10 +369,10 @@ template <class T>
 T sync_wait(task<T> awaited) {
   if (detail::in_runtime_context())
     detail::throw_blocking_wait_in_runtime_context();
-  detail::waiting_place<T> place;
   if constexpr (std::is_void_v<T>)
     if (!awaited.operation() && !awaited.frame())
       return;
+  detail::waiting_place<T> place;
   if (auto held = awaited.operation())
     held->when_done([&place, held] { place.put(std::move(held->outcome())); }, true);
   else

@@ -1,10 +1,12 @@
-// Node-direct messages between two processes over each link beside CAF's own remoting and a bare echo, same shape, same run.
-//   bench_link_bench [part of a row's title]       starts its own second process
+// Messages to a Spot and to a node of another process over each link, beside CAF's own remoting and a bare echo of the same
+// shape in the same run. The processes meet at a redis-server of the benchmark's own.
+//   bench_link_bench [part of a row's title]
 #include "asio_echo.hpp"
 #include "figures.hpp"
 #include "two_processes.hpp"
 
 #include "tests/links/certificates.hpp"
+#include "tests/redis/redis_server.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -40,6 +42,11 @@ struct json_blob {
   std::uint64_t n = 0;
   std::string text;
 };
+/// One-way to a Spot.
+struct counted_blob {
+  std::uint64_t n = 0;
+  std::string text;
+};
 struct received {
   std::uint64_t n = 0;
 };
@@ -47,6 +54,7 @@ struct how_many {};
 ZLINK_PACKET(blob, "bench.blob", n, text)
 ZLINK_PACKET(blob_echo, "bench.blob_echo", n, text)
 ZLINK_PACKET(json_blob, "bench.json_blob", n, text)
+ZLINK_PACKET(counted_blob, "bench.counted_blob", n, text)
 ZLINK_PACKET(received, "bench.received", n)
 ZLINK_PACKET(how_many, "bench.how_many")
 
@@ -99,6 +107,31 @@ caf::behavior raw_counter(caf::event_based_actor*) {
 /// The links that are measured, each as a mesh of that name.
 constexpr const char* links[] = {"caf", "tcp", "tls"};
 
+class echo_spot final : public zlink::instance_spot {
+public:
+  using instance_spot::instance_spot;
+  void configure() override {
+    context().handlers().add_packet<&echo_spot::on_blob>().add_packet<&echo_spot::on_counted>().add_packet<&echo_spot::on_how_many>();
+  }
+
+private:
+  blob_echo on_blob(const blob& b, const zlink::message_context&) { return {b.n, b.text}; }
+  void on_counted(const counted_blob&, const zlink::message_context&) { ++count_; }
+  received on_how_many(const how_many&, const zlink::message_context&) { return {count_}; }
+
+  std::uint64_t count_ = 0;
+};
+
+/// Both processes' hosts.
+void use_redis(zlink::host& host, const std::string& url) {
+  zlink::redis_options options;
+  options.url = url;
+  options.key_prefix = "bench:location";
+  host.use_location_store(zlink::make_redis_location_store(options));
+  options.key_prefix = "bench:relocation";
+  host.use_relocation_store(zlink::make_redis_relocation_store(options)).add_codec(std::make_shared<json_for_one>());
+}
+
 zlink::mesh_node& add_link(zlink::host& host, const std::string& link, const zlink::mesh_tls& files) {
   auto& node = host.add_mesh(link);
   if (link != "caf")
@@ -109,7 +142,7 @@ zlink::mesh_node& add_link(zlink::host& host, const std::string& link, const zli
 }
 
 /// The second process: serves until its standard input ends.
-int serve(const zlink::mesh_tls& files) {
+int serve(const std::string& redis, const zlink::mesh_tls& files) {
   config cfg;
   caf::actor_system system{cfg};
   auto echo_port = system.middleman().publish(system.spawn(raw_server), 0, "127.0.0.1");
@@ -117,9 +150,10 @@ int serve(const zlink::mesh_tls& files) {
   static bench::echo_server bare;
   std::atomic<std::uint64_t> ours{0};
   zlink::host host{system};
-  host.without_stores().add_codec(std::make_shared<json_for_one>());
+  use_redis(host, redis);
   for (const auto* link : links) {
     auto& node = add_link(host, link, files);
+    node.object_server().add_instance_spot_factory<echo_spot>("echo", [](auto& factory) { factory.disable_relocation(); });
     node.add_node_handler([](const blob& b, const zlink::message_context&) { return blob_echo{b.n, b.text}; });
     node.add_node_handler([&ours](const blob&, const zlink::message_context&) { ours.fetch_add(1); });
     node.add_node_handler([&ours](const json_blob&, const zlink::message_context&) { ours.fetch_add(1); });
@@ -128,7 +162,7 @@ int serve(const zlink::mesh_tls& files) {
   host.start();
   std::cout << *echo_port << ' ' << *count_port << ' ' << bare.port();
   for (const auto* link : links)
-    std::cout << ' ' << host.mesh(link).endpoint() << ' ' << host.mesh(link).rid();
+    std::cout << ' ' << host.mesh(link).rid();
   std::cout << std::endl;
   std::string line;
   std::getline(std::cin, line);
@@ -215,7 +249,9 @@ struct other_node {
   std::string rid;
 };
 
-request_run our_requests(const other_node& to, std::uint64_t count, int outstanding) {
+/// `call(text)` makes the request.
+template <class Call>
+request_run requests_by(Call call, std::uint64_t count, int outstanding) {
   request_times times{count};
   std::mutex mutex; // completions may come on two threads while the first ones are being asked
   std::function<void()> ask = [&] {
@@ -224,7 +260,7 @@ request_run our_requests(const other_node& to, std::uint64_t count, int outstand
       if (!times.begin())
         return;
     }
-    to.host.nodes().request_to_node(to.mesh, to.rid, blob{1, text_of(48)}).submit<blob_echo>().then(
+    call().template submit<blob_echo>().then(
       [&, begun = clk::now()](zlink::result<blob_echo> answer) {
         if (!answer)
           std::abort();
@@ -244,6 +280,21 @@ request_run our_requests(const other_node& to, std::uint64_t count, int outstand
   return times.wait();
 }
 
+/// The Spot of that mesh's node; it comes to life with the first message.
+std::string spot_of(const other_node& to) { return "echo of " + to.mesh; }
+
+request_run spot_requests(const other_node& to, std::uint64_t count, int outstanding) {
+  return requests_by(
+    [&] {
+      return to.host.spots().request_to_spot(spot_of(to), blob{1, text_of(48)}).instance_spot("echo").in_mesh(to.mesh);
+    },
+    count, outstanding);
+}
+
+request_run node_requests(const other_node& to, std::uint64_t count, int outstanding) {
+  return requests_by([&] { return to.host.nodes().request_to_node(to.mesh, to.rid, blob{1, text_of(48)}); }, count, outstanding);
+}
+
 std::uint64_t raw_received(caf::actor_system& system, const caf::actor& counter) {
   caf::scoped_actor me{system};
   std::uint64_t n = 0;
@@ -253,6 +304,12 @@ std::uint64_t raw_received(caf::actor_system& system, const caf::actor& counter)
 
 std::uint64_t our_received(const other_node& to) {
   return zlink::sync_wait(to.host.nodes().request_to_node(to.mesh, to.rid, how_many{}).submit<received>()).n;
+}
+
+std::uint64_t spot_received(const other_node& to) {
+  return zlink::sync_wait(
+           to.host.spots().request_to_spot(spot_of(to), how_many{}).instance_spot("echo").in_mesh(to.mesh).submit<received>())
+    .n;
 }
 
 /// One-way messages a second, from the first `send` until `count_received` has seen them all.
@@ -277,6 +334,12 @@ double our_stream(const other_node& to) {
   });
 }
 
+double spot_stream(const other_node& to) {
+  return one_way(flood, [&] { return spot_received(to); }, [&](std::uint64_t n) {
+    zlink::sync_wait(to.host.spots().send_to_spot(spot_of(to), counted_blob{n, text_of(48)}).submit());
+  });
+}
+
 // As plain CAF has to: whatever does not fit waits as an operation of its own.
 double our_flood(const other_node& to) {
   return one_way(flood, [&] { return our_received(to); }, [&](std::uint64_t n) {
@@ -293,22 +356,27 @@ struct wishes {
 void measure_link(const other_node& to, const std::function<double()>& raw_flood, caf::actor_system& system,
                   const caf::actor& echo, wishes wanted) {
   const auto title = [&](const char* what) { return to.mesh + " link, " + what; };
+  bench::compare(title("one-way to a Spot, 64 B"), "/s", raw_flood, [&] { return spot_stream(to); }, wanted.one_way);
   bench::compare(title("one-way, node direct, 64 B"), "/s", raw_flood, [&] { return our_stream<blob>(to); }, wanted.one_way);
   bench::compare(title("one-way, node direct, as JSON"), "/s", raw_flood, [&] { return our_stream<json_blob>(to); }, 0);
   bench::compare(title("one-way, sent without waiting"), "/s", raw_flood, [&] { return our_flood(to); }, 0);
-  bench::compare(title("requests, 64 outstanding"), "/s", [&] { return raw_requests(system, echo, 20'000, 64).rate; },
-                 [&] { return our_requests(to, 50'000, 64).rate; }, wanted.requests);
+  const auto raw_rate = [&] { return raw_requests(system, echo, 20'000, 64).rate; };
+  bench::compare(title("requests to a Spot, 64 outstanding"), "/s", raw_rate,
+                 [&] { return spot_requests(to, 50'000, 64).rate; }, wanted.requests);
+  bench::compare(title("requests, node direct, 64 outstanding"), "/s", raw_rate,
+                 [&] { return node_requests(to, 50'000, 64).rate; }, 0);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 4 && std::strcmp(argv[1], "--serve") == 0)
-    return serve({argv[2], argv[3], argv[4]});
+  if (argc > 5 && std::strcmp(argv[1], "--serve") == 0)
+    return serve(argv[2], {argv[3], argv[4], argv[5]});
   bench::choose_rows(argc, argv);
   zlink::test::test_authority authority;
   const auto theirs = authority.issue("server");
-  bench::second_process other{{argv[0], "--serve", theirs.cert, theirs.key, theirs.ca}};
+  auto redis = std::make_unique<zlink::test::redis_server>();
+  bench::second_process other{{argv[0], "--serve", redis->url(), theirs.cert, theirs.key, theirs.ca}};
   std::uint16_t echo_port = 0;
   std::uint16_t count_port = 0;
   std::uint16_t bare_port = 0;
@@ -318,18 +386,19 @@ int main(int argc, char** argv) {
   const auto echo = *system.middleman().remote_actor("127.0.0.1", echo_port);
   const auto counter = *system.middleman().remote_actor("127.0.0.1", count_port);
   zlink::host host{system};
-  host.without_stores().add_codec(std::make_shared<json_for_one>());
+  use_redis(host, redis->url());
   std::vector<other_node> others;
   for (const auto* link : links) {
-    std::string endpoint;
     std::string rid;
-    other.said() >> endpoint >> rid;
-    add_link(host, link, authority.issue("client")).peer(endpoint).send_timeout(60s); // a flood waits for room
+    other.said() >> rid;
+    add_link(host, link, authority.issue("client")).object_client().send_timeout(60s); // a flood waits for room
     others.push_back({host, link, rid});
   }
   host.start();
   for (const auto* link : links)
     zlink::sync_wait(host.mesh(link).until_peers_ready(1));
+  for (const auto& to : others)
+    spot_received(to); // it is there, and its route known
 
   const auto raw_flood = [&] {
     return one_way(flood / 4, [&] { return raw_received(system, counter); },
@@ -341,17 +410,18 @@ int main(int argc, char** argv) {
   const auto alone = [](const auto& run) { return [run] { return run().median_us; }; };
   const auto raw_one = [&] { return raw_requests(system, echo, 3'000, 1); };
   bench::compare_times("caf link, a request with 1 outstanding, p50, beside CAF", "us", alone(raw_one),
-                       alone([&] { return our_requests(others[0], 3'000, 1); }), 1.3);
+                       alone([&] { return spot_requests(others[0], 3'000, 1); }), 1.3);
   for (const auto* one : {&others[1], &others[2]}) {
     const double wanted = one->mesh == "tcp" ? 4 : 8;
     const auto title = one->mesh + " link, a request with 1 outstanding, ";
     const auto echo_at = [&](double part) { return percentile(bench::echo_times(bare_port, 3'000), part); };
     bench::compare_times(title + "p50, beside a bare echo", "us", [&] { return echo_at(0.5); },
-                         [&] { return our_requests(*one, 3'000, 1).median_us; }, wanted);
+                         [&] { return spot_requests(*one, 3'000, 1).median_us; }, wanted);
     bench::compare_times(title + "p99, beside a bare echo", "us", [&] { return echo_at(0.99); },
-                         [&] { return our_requests(*one, 3'000, 1).p99_us; }, wanted);
+                         [&] { return spot_requests(*one, 3'000, 1).p99_us; }, wanted);
   }
   other.end();
+  redis.reset();
   std::fflush(stdout);
   std::_Exit(0);
 }

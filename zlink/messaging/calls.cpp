@@ -183,10 +183,11 @@ task<void> message_call::start_send(std::stop_token cancel) {
   if (!mistake && target_ == call_target::object && !cancel.stop_requested() && !host_->refuse_call(true)
       && !host_->operations.has_waiters() // which came before (M-151)
       && !host_->messages.is_resolving(address_)) {
+    const auto* intent = intent_with_mesh();
     std::optional<error> why;
-    const auto intent = options_ ? options_->intent : std::nullopt;
-    if (host_->messages.try_local(record_, address_, intent ? &*intent : nullptr, nullptr, why)
-        == local_verdict::admitted) {
+    const auto verdict = host_->messages.try_local(record_, address_, intent, nullptr, why);
+    if (verdict == local_verdict::admitted
+        || (verdict == local_verdict::absent && host_->messages.try_known(record_, address_, intent))) {
       record_ = nullptr;
       return task<void>::done(host_->dispatcher);
     }
@@ -217,12 +218,19 @@ task<void> message_call::start_publish(std::stop_token cancel) {
   return host_->events.publish(std::move(mistake), std::exchange(record_, nullptr), address_, more().topic, std::move(cancel));
 }
 
-std::unique_ptr<instance_intent> message_call::take_intent() {
+/// Null: none was set.
+const instance_intent* message_call::intent_with_mesh() {
   if (!options_ || !options_->intent)
     return nullptr;
-  auto intent = std::make_unique<instance_intent>(std::move(*options_->intent));
-  intent->mesh = options_->mesh;
-  return intent;
+  if (options_->mesh)
+    options_->intent->mesh = std::exchange(options_->mesh, std::nullopt);
+  return &*options_->intent;
+}
+
+std::unique_ptr<instance_intent> message_call::take_intent() {
+  if (intent_with_mesh() == nullptr)
+    return nullptr;
+  return std::make_unique<instance_intent>(std::move(*options_->intent));
 }
 
 message_call make_spot_call(host_runtime& host, std::string spot_id, record* r) {

@@ -212,7 +212,7 @@ void outbound::send_to_ready_node(submission message, node_runtime& from) {
   send_to_node(std::move(message), from, rid, target_kind::node);
 }
 
-void outbound::send_to_node(submission message, node_runtime& from, const std::string& rid, target_kind target) {
+void outbound::send_to_node(submission&& message, node_runtime& from, const std::string& rid, target_kind target) {
   const auto link = from.links->ready_link(rid);
   if (!link) {
     message.fail({error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});

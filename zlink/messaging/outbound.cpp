@@ -199,7 +199,7 @@ bool outbound::hold_for_next(submission& message) {
   return true;
 }
 
-void outbound::submit(submission message) {
+void outbound::submit(submission&& message) {
   for (;;) {
     if (message.over()) {
       message.fail({error_kind::deadline_exceeded, "its call has ended"});
@@ -229,14 +229,26 @@ void outbound::submit(submission message) {
 // -- elsewhere ------------------------------------------------------------------------------------------------------------
 
 /// By a route that is known, else behind a look into the store.
-void outbound::send_known(submission message) {
+void outbound::send_known(submission&& message) {
   if (const auto route = routes.cache.find(message.id(), host_.time->now()))
     if (auto link = link_to(route->mesh_name, route->node_rid)) {
-      const auto intent = message.intent() == nullptr ? std::nullopt : std::optional{*message.intent()};
-      send_by_link(std::move(message), *link, &*route, intent ? &*intent : nullptr, nullptr);
+      const auto* intent = message.intent();
+      send_by_link(std::move(message), *link, route.get(), intent, nullptr);
       return;
     }
   begin_resolving(std::move(message));
+}
+
+bool outbound::try_known(record* r, std::string_view id, const instance_intent* intent) {
+  const auto route = routes.cache.find(id, host_.time->now());
+  const auto link = route ? link_to(route->mesh_name, route->node_rid) : nullptr;
+  if (!link)
+    return false;
+  try {
+    return link->try_send(r, header_for(id, route.get(), intent, nullptr)) == admission::admitted;
+  } catch (const encode_error&) {
+    return false; // told where the call ends
+  }
 }
 
 counted_ptr<link_session> outbound::link_to(std::string_view mesh_name, std::string_view rid) {
@@ -244,12 +256,9 @@ counted_ptr<link_session> outbound::link_to(std::string_view mesh_name, std::str
   return node == nullptr || node->links == nullptr ? nullptr : node->links->ready_link(rid);
 }
 
-void outbound::send_by_link(submission message, link_session& link, const object_route* route,
-                            const instance_intent* intent, const placement::descriptor_record* target) {
-  const std::string id = message.id();
-  // Here a request waits for room no longer than a send does; in a lane it has all its time.
-  const auto due = std::min(message.room_due(), host_.time->now() + host_.default_send_timeout());
-  auto* r = message.take();
+/// Its views are parts of what it is made from.
+message_header outbound::header_for(std::string_view id, const object_route* route, const instance_intent* intent,
+                                    const placement::descriptor_record* target) const {
   message_header header;
   header.target = is_actor_address(id) ? target_kind::actor : target_kind::spot;
   header.target_id = id_in(id);
@@ -271,8 +280,17 @@ void outbound::send_by_link(submission message, link_session& link, const object
       part.refused = intent->refused.encoded();
     }
   }
+  return header;
+}
+
+void outbound::send_by_link(submission&& message, link_session& link, const object_route* route,
+                            const instance_intent* intent, const placement::descriptor_record* target) {
+  // Here a request waits for room no longer than a send does; in a lane it has all its time.
+  const auto due = std::min(message.room_due(), host_.time->now() + host_.default_send_timeout());
+  auto* r = message.take();
+  const auto header = header_for(message.id(), route, intent, target);
   if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))
-    r->reply = {new route_watch{*this, id, header.fence, link.peer().rid, r->reply}, 0};
+    r->reply = {new route_watch{*this, message.id(), header.fence, link.peer().rid, r->reply}, 0};
   link.send(r, header, due, message.operation());
 }
 

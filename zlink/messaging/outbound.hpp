@@ -59,7 +59,7 @@ public:
   /// The reply to such a request has come. Any thread.
   void following_ended(const std::string& id);
   /// Takes the message of this node on its way, whatever that is. Any thread.
-  void submit(submission message);
+  void submit(submission&& message);
   /// Messages for the next incarnation of a Spot that is gone, in order and before all that come after them (C-117). They
   /// are looked up again in the infrastructure unit.
   void hand_over(const std::string& id, std::vector<submission> messages);
@@ -73,7 +73,10 @@ public:
   /// What to do with a message from a link once it has a permit (M-63). `source`: the sender's RID, which stays as long as
   /// the host. Any thread.
   void deliver(record* r, const message_header& header, node_runtime& node, const std::string& source);
-  /// One step, any thread, one-way messages only: true if it is on its way, else nothing has happened.
+  /// One step, any thread, one-way messages only: true if it is on its way to where the object is known to be, else nothing
+  /// has happened.
+  bool try_known(record* r, std::string_view id, const instance_intent* intent);
+  /// The same to a node.
   bool try_to_node(record* r, const node_runtime& from, const std::string& rid);
   /// Node direct (M-88, M-89).
   void submit_to_node(submission message, std::string mesh_name);
@@ -109,11 +112,13 @@ private:
   local_verdict deliver_here(submission& message, std::optional<error>& why);
   bool wait_for_room(submission& message);
   bool hold_for_next(submission& message);
-  void send_known(submission message);
-  void send_by_link(submission message, link_session& link, const object_route* route, const instance_intent* intent,
+  void send_known(submission&& message);
+  message_header header_for(std::string_view id, const object_route* route, const instance_intent* intent,
+                            const placement::descriptor_record* target) const;
+  void send_by_link(submission&& message, link_session& link, const object_route* route, const instance_intent* intent,
                     const placement::descriptor_record* target);
   counted_ptr<link_session> link_to(std::string_view mesh_name, std::string_view rid);
-  void send_to_node(submission message, node_runtime& from, const std::string& rid, target_kind target);
+  void send_to_node(submission&& message, node_runtime& from, const std::string& rid, target_kind target);
   bool lists_server(const node_runtime& from, std::string_view channel) const;
 
   // The line of an id that is being resolved (resolving.cpp).

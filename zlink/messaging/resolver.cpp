@@ -4,17 +4,17 @@
 
 namespace zlink::detail {
 
-std::optional<object_route> route_cache::find(std::string_view id, steady_time now) {
+std::shared_ptr<const object_route> route_cache::find(std::string_view id, steady_time now) {
   if (max_age_.count() == 0)
-    return std::nullopt;
+    return nullptr;
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  const auto i = part.routes.find(std::string{id});
+  const auto i = part.routes.find(id);
   if (i == part.routes.end())
-    return std::nullopt;
-  if (now >= i->second.usable_until) {
+    return nullptr;
+  if (now >= i->second->usable_until) {
     part.routes.erase(i);
-    return std::nullopt;
+    return nullptr;
   }
   return i->second;
 }
@@ -25,24 +25,24 @@ void route_cache::put(std::string_view id, object_route route, steady_time now) 
   route.usable_until = std::min(route.usable_until, now + max_age_);
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  part.routes.insert_or_assign(std::string{id}, std::move(route));
+  part.routes.insert_or_assign(std::string{id}, std::make_shared<const object_route>(std::move(route)));
 }
 
 void route_cache::erase(std::string_view id, object_generation object, authority_generation authority) noexcept {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  const auto i = part.routes.find(std::string{id});
-  if (i != part.routes.end() && i->second.object == object && i->second.authority == authority)
+  const auto i = part.routes.find(id);
+  if (i != part.routes.end() && i->second->object == object && i->second->authority == authority)
     part.routes.erase(i);
 }
 
 void route_cache::row_seen(std::string_view id, const placement::row_record* row) noexcept {
   auto& part = shard_of(id);
   std::lock_guard guard{part.mutex};
-  const auto i = part.routes.find(std::string{id});
+  const auto i = part.routes.find(id);
   if (i == part.routes.end())
     return;
-  const auto& known = i->second;
+  const auto& known = *i->second;
   const bool newer = row == nullptr || row->generation > known.object
                      || (row->generation == known.object && (row->authority > known.authority || row->closing));
   if (newer)

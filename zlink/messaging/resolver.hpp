@@ -8,6 +8,8 @@
 #include "zlink/task.hpp"
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -49,7 +51,8 @@ struct resolution {
 class route_cache {
 public:
   explicit route_cache(std::chrono::milliseconds max_age) noexcept : max_age_(max_age) {}
-  std::optional<object_route> find(std::string_view id, steady_time now);
+  /// Null: none is known.
+  std::shared_ptr<const object_route> find(std::string_view id, steady_time now);
   void put(std::string_view id, object_route route, steady_time now);
   /// Forgets the route that was found to lead nowhere, not one that was learned since (M-82, M-85).
   void erase(std::string_view id, object_generation object, authority_generation authority) noexcept;
@@ -59,9 +62,14 @@ public:
   void clear() noexcept;
 
 private:
+  /// Finds a text without a copy of it.
+  struct text_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
   struct shard {
     std::mutex mutex;
-    std::unordered_map<std::string, object_route> routes;
+    std::unordered_map<std::string, std::shared_ptr<const object_route>, text_hash, std::equal_to<>> routes;
   };
   static constexpr std::size_t shards = 16;
   shard& shard_of(std::string_view id) noexcept { return shards_[std::hash<std::string_view>{}(id) % shards]; }

@@ -246,9 +246,8 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
   }
   if (found.what == resolved::ready)
     routes.cache.put(message.id(), route, host_.time->now());
-  const auto intent = message.intent() == nullptr ? std::nullopt : std::optional{*message.intent()};
-  send_by_link(std::move(message), *link, found.what == resolved::entry ? nullptr : &route,
-               intent ? &*intent : nullptr, nullptr);
+  const auto* intent = message.intent();
+  send_by_link(std::move(message), *link, found.what == resolved::entry ? nullptr : &route, intent, nullptr);
 }
 
 /// Somebody makes it: the message waits there, behind the one that woke it (C-90, C-99).

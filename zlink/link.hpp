@@ -56,9 +56,9 @@ public:
   /// Sends `batch`, 1 byte or more, whole and in order. One batch is under way at a time: the next call follows
   /// `on_writable()`. After `close()` and after the loss of the peer the batch is dropped.
   virtual void write(bytes batch) = 0;
-  /// The same for who has gathered what it had: true if the next batch may follow at once, and then `on_writable()` does not
-  /// come for this one.
-  virtual bool write_gathered(bytes batch) {
+  /// The same on the caller's thread, where the transport can: true if the next batch may follow at once, and then
+  /// `on_writable()` does not come for this one.
+  virtual bool write_at_once(bytes batch) {
     write(std::move(batch));
     return false;
   }

@@ -64,7 +64,7 @@ public:
 
   void start(std::shared_ptr<link_connection_events> events) override;
   void write(bytes batch) override;
-  bool write_gathered(bytes batch) override;
+  bool write_at_once(bytes batch) override;
   bool remind() override;
   void limit_batches(std::uint64_t largest) override { limit_.store(largest, std::memory_order_relaxed); }
   void close() override;

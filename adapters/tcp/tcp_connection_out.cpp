@@ -31,8 +31,7 @@ void tcp_connection::write(bytes batch) {
     from_.io->post([self = shared_from_this(), how = *how] { self->written(how); });
 }
 
-/// Who has gathered already has a batch that is worth a system call, and needs no other thread to go on.
-bool tcp_connection::write_gathered(bytes batch) {
+bool tcp_connection::write_at_once(bytes batch) {
   const auto how = send(std::move(batch));
   if (how == status::done)
     return true;

@@ -97,9 +97,9 @@ struct end_point {
     call_scope scope;
     connection->write(std::move(batch));
   }
-  bool write_gathered(bytes batch) {
+  bool write_at_once(bytes batch) {
     call_scope scope;
-    return connection->write_gathered(std::move(batch));
+    return connection->write_at_once(std::move(batch));
   }
 };
 
@@ -200,7 +200,7 @@ TEST_CASE("X-174 batches arrive whole and in order, both ways, one under way at 
   });
 }
 
-TEST_CASE("link transport: gathered batches go in the order of all, and on_writable comes for those that did not go at once") {
+TEST_CASE("link transport: batches written at once go in the order of all, and on_writable comes for those that were not") {
   for_each_transport([](transports_under_test& nodes) {
     wiring net{nodes};
     end_point a;
@@ -212,7 +212,7 @@ TEST_CASE("link transport: gathered batches go in the order of all, and on_writa
     for (std::size_t i = 0; i < count; ++i) {
       if (i % 3 == 0)
         a.write(batch_of(i, size_of(i)));
-      else if (a.write_gathered(batch_of(i, size_of(i))))
+      else if (a.write_at_once(batch_of(i, size_of(i))))
         continue;
       ++expected;
       REQUIRE(nodes.until([&] { return a.heard->read([&](listener& l) { return l.writable == expected; }); }));
@@ -225,7 +225,7 @@ TEST_CASE("link transport: gathered batches go in the order of all, and on_writa
     CHECK(a.heard->writable == expected);
     CHECK(a.heard->mistakes == 0);
     a.connection->close();
-    CHECK_FALSE(a.write_gathered(batch_of(1, 1)));
+    CHECK_FALSE(a.write_at_once(batch_of(1, 1)));
   });
 }
 

@@ -257,10 +257,13 @@ bool gate::run_ready(std::size_t& budget) noexcept {
   switch (object.chooser_.pick(application, lifecycle)) {
     case lane_chooser::choice::none: leave_ready(object); return true;
     case lane_chooser::choice::application:
-      if (std::exchange(object.claim_due_, false))
+      if (std::exchange(object.claim_due_, false)) {
         resume_yielded(*object.claim_);
-      else
-        run_record(object, object.application_.pop_front());
+      } else {
+        auto* r = object.application_.pop_front();
+        gathering::expect(more_follows(object));
+        run_record(object, r);
+      }
       break;
     case lane_chooser::choice::lifecycle: run_step(object, object.lifecycle_.pop_front()); break;
   }
@@ -282,6 +285,11 @@ bool gate::run_ready(std::size_t& budget) noexcept {
     ready_last_ = first;
   }
   return false;
+}
+
+/// Besides the record at hand.
+bool gate::more_follows(const execution_object& object) const noexcept {
+  return !object.application_.empty() || ready_first_ != ready_last_ || inbox_.load(std::memory_order_relaxed) != nullptr;
 }
 
 void gate::leave_ready(execution_object& object) noexcept {
@@ -331,6 +339,7 @@ void gate::run_record(execution_object& object, record* r) noexcept {
 void gate::run_pulled(execution_object& object, record* asked) noexcept {
   constexpr int most = 32;
   for (int n = 0; n < most; ++n) {
+    gathering::expect(n != 0); // where one was, others are likely
     auto* r = object.pull();
     if (r == nullptr) {
       free_record(asked);

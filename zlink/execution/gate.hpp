@@ -92,6 +92,7 @@ private:
   /// A handler of `object` has ended: its place in the lane is free.
   void return_reservation(execution_object& object, std::uint32_t bytes) noexcept;
   void return_reservations() noexcept;
+  bool more_follows(const execution_object& object) const noexcept;
   void leave_ready(execution_object& object) noexcept;
   void let_go(execution_object& object) noexcept;
   void watch_deadline(steady_time due) noexcept;

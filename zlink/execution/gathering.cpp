@@ -6,7 +6,7 @@ namespace zlink::detail {
 
 constinit thread_local gathering* gathering::here_ = nullptr;
 
-gathering::gathering(bool more) noexcept : outer_(std::exchange(here_, more ? this : nullptr)) {}
+gathering::gathering() noexcept : outer_(std::exchange(here_, this)) {}
 
 gathering::~gathering() {
   here_ = outer_;
@@ -15,9 +15,9 @@ gathering::~gathering() {
 }
 
 bool gathering::add(gatherer& what) noexcept {
-  auto* const here = here_;
-  if (here == nullptr)
+  if (!here())
     return false;
+  auto* const here = here_;
   for (std::size_t i = 0; i < here->count_; ++i)
     if (here->waiting_[i].get() == &what)
       return true;

@@ -21,14 +21,18 @@ protected:
 /// Alive while its thread works through jobs; what was added is sent at its end.
 class gathering {
 public:
-  /// `more`: several jobs are at hand. With one of them there is nothing to wait for.
-  explicit gathering(bool more = true) noexcept;
+  gathering() noexcept;
   ~gathering();
   gathering(const gathering&) = delete;
   gathering& operator=(const gathering&) = delete;
 
-  /// This thread gathers.
-  static bool here() noexcept { return here_ != nullptr; }
+  /// Another job of this thread follows the one that begins now. Without one there is nothing to wait for.
+  static void expect(bool more) noexcept {
+    if (here_ != nullptr)
+      here_->more_ = more;
+  }
+  /// This thread gathers: more follows, or something waits already.
+  static bool here() noexcept { return here_ != nullptr && (here_->more_ || here_->count_ != 0); }
   /// `what` sends at the end of this thread's gathering. False: there is none, or no place in it.
   static bool add(gatherer& what) noexcept;
 
@@ -37,6 +41,7 @@ private:
   gathering* const outer_;
   std::array<counted_ptr<gatherer>, 8> waiting_;
   std::size_t count_ = 0;
+  bool more_ = false;
 };
 
 } // namespace zlink::detail

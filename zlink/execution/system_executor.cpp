@@ -72,8 +72,9 @@ public:
       do {
         ring_if_due();
         const auto end = std::min(done + jobs_between_alarms, batch.size());
-        const gathering messages{end - done > 1};
+        const gathering messages;
         for (; done < end; ++done) {
+          gathering::expect(done + 1 < end);
           batch[done]();
           batch[done].reset(); // what a job owns is gone before the next one runs
         }

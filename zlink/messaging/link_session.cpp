@@ -12,6 +12,9 @@ std::uint64_t next_number() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+/// Batches nearer to each other than this belong to one stream.
+constexpr std::chrono::microseconds close_behind{10};
+
 bool same_run(const link_identity& a, const link_identity& b) noexcept {
   return a.mesh == b.mesh && a.rid == b.rid && a.lifecycle == b.lifecycle;
 }
@@ -184,20 +187,32 @@ void link_session::flush(lock& held) {
     flush_now(held);
 }
 
+/// A batch that is not close behind another one needs no other thread either. One that is makes way for more: what comes
+/// until the transport has called makes the next.
 void link_session::flush_now(lock& held) {
-  if (auto batch = take_batch(held); !batch.empty())
+  auto batch = take_batch(held);
+  if (batch.empty())
+    return;
+  const auto now = options_.infra->time().now();
+  if (now - last_write_.exchange(now, std::memory_order_relaxed) < close_behind)
     options_.connection->write(std::move(batch));
+  else if (options_.connection->write_at_once(std::move(batch)))
+    go_on(held);
 }
 
-/// On the thread that has gathered; what others have added since goes the usual way.
 void link_session::send_gathered() noexcept {
   lock held{mutex_};
   auto batch = take_batch(held);
-  if (batch.empty() || !options_.connection->write_gathered(std::move(batch)))
-    return;
+  if (!batch.empty() && options_.connection->write_at_once(std::move(batch)))
+    go_on(held);
+}
+
+/// What others have added since goes the usual way.
+void link_session::go_on(lock& held) {
   held.lock();
   writable_ = true;
-  flush_now(held);
+  if (auto batch = take_batch(held); !batch.empty())
+    options_.connection->write(std::move(batch));
 }
 
 bytes link_session::take_batch(lock& held) {

@@ -205,6 +205,7 @@ private:
   /// Writes if there is something to write, or when this thread has done with its jobs (`gathering`). Returns unlocked.
   void flush(lock& held);
   void flush_now(lock& held);
+  void go_on(lock& held);
   bool may_write() const noexcept;
   /// The next batch, if there is one; empty otherwise. Returns unlocked.
   bytes take_batch(lock& held);
@@ -258,6 +259,7 @@ private:
   verdict own_verdict_ = verdict::none;
   bool peer_admitted_ = false;
   bool writable_ = false;
+  std::atomic<steady_time> last_write_{};
   bool held_back_ = false;     ///< nothing is written until `on_ready` has returned
   outbound_queue out_;
   std::deque<waiter> waiters_;

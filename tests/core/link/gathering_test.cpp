@@ -21,6 +21,11 @@ public:
     ++batches;
     real_->write(std::move(batch));
   }
+  bool write_at_once(bytes batch) override {
+    write(std::move(batch));
+    spot_batches += on_the_spot ? 1 : 0;
+    return on_the_spot;
+  }
   void limit_batches(std::uint64_t largest) override { real_->limit_batches(largest); }
   void close() override {
     events_ = nullptr;
@@ -36,6 +41,8 @@ public:
   int batches = 0;
   int asked = 0;
   bool can = true;
+  bool on_the_spot = false;
+  int spot_batches = 0;
 
 private:
   std::shared_ptr<link_connection> real_;
@@ -68,6 +75,7 @@ TEST_CASE("what the jobs of one thread send is one batch, in their order, when t
   scene s;
   {
     const gathering jobs;
+    gathering::expect(true);
     for (const auto* text : {"a", "b", "c", "d"})
       s.send(text);
     CHECK(s.connection->batches == 0);
@@ -78,25 +86,47 @@ TEST_CASE("what the jobs of one thread send is one batch, in their order, when t
   CHECK(s.arrived() == "abcde");
 }
 
-TEST_CASE("a single job, and a thread without jobs, send at once") {
+TEST_CASE("a job that no other follows, and a thread without jobs, send at once") {
   scene s;
   s.send("a");
   CHECK(s.connection->batches == 1);
   CHECK(s.arrived() == "a");
-  const gathering outer;
   {
-    const gathering one{false};
-    s.send("b");
+    const gathering jobs;
+    s.send("b"); // nothing was said of another job
     CHECK(s.connection->batches == 2);
     CHECK(s.arrived() == "ab");
+    gathering::expect(true);
+    s.send("c");
+    gathering::expect(false);
+    s.send("d"); // of the last job: together with what waits
+    CHECK(s.connection->batches == 2);
   }
-  s.send("c"); // the outer one goes on
-  CHECK(s.connection->batches == 2);
+  CHECK(s.connection->batches == 3);
+  CHECK(s.arrived() == "abcd");
+}
+
+TEST_CASE("a lone batch is written on the spot; of a stream, what comes until the transport has called is one batch") {
+  scene s;
+  s.connection->on_the_spot = true;
+  s.send("a");
+  CHECK(s.connection->batches == 1);
+  CHECK(s.connection->spot_batches == 1);
+  s.net.executor.run_for(std::chrono::milliseconds{1});
+  s.send("b");
+  CHECK(s.connection->spot_batches == 2);
+  for (const auto* text : {"c", "d", "e"}) // at the same moment: a stream
+    s.send(text);
+  CHECK(s.connection->spot_batches == 2);
+  CHECK(s.connection->batches == 3); // with "c"; the others wait for `on_writable`
+  CHECK(s.arrived() == "abcde");
+  CHECK(s.connection->batches == 4);
 }
 
 TEST_CASE("a job that takes long holds nothing up: the reminder sends what has gathered") {
   scene s;
   const gathering jobs;
+  gathering::expect(true);
   s.send("a");
   s.send("b");
   CHECK(s.connection->asked > 0);
@@ -121,6 +151,7 @@ TEST_CASE("nothing gathers where nobody reminds") {
 TEST_CASE("X-106 the peer learns of pressure at once, together with what has gathered") {
   scene s;
   const gathering jobs;
+  gathering::expect(true);
   s.send("a");
   s.net.a.session->set_pressure(true);
   CHECK(s.connection->batches == 1);
@@ -133,6 +164,7 @@ TEST_CASE("a link that ends while a thread gathers loses no end: the caller of a
   scene s;
   {
     const gathering jobs;
+    gathering::expect(true);
     s.net.a.session->send(s.net.make_request("r", replies.route(7)), link_pair::to_spot("s"), s.net.in(std::chrono::seconds{1}));
     s.net.a.session->close("over");
   }

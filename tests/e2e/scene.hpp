@@ -1,0 +1,82 @@
+// A mesh of processes around one redis-server, with load on it, and what a test may ask of it in the end.
+#pragma once
+
+#include "tests/e2e/checker.hpp"
+#include "tests/e2e/node_process.hpp"
+#include "tests/redis/redis_server.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace zlink::test {
+
+/// What a call may end in where nothing is said otherwise (C-100).
+inline const std::set<std::string> usual_outcomes = {"ok", "unavailable"};
+
+/// Where an id lives.
+struct place {
+  std::string id;
+  std::string state; ///< "ready", "unavailable", "creating", "missing"
+  std::uint64_t generation = 0;
+  std::string rid;
+};
+
+class scene {
+public:
+  /// Keeps its data over a restart.
+  scene();
+  ~scene();
+  scene(const scene&) = delete;
+  scene& operator=(const scene&) = delete;
+
+  redis_server redis;
+
+  /// One more process, which serves; not yet linked to all.
+  node_process& start_node();
+  /// So many, all linked to each other.
+  void start_nodes(std::size_t count);
+  node_process& node(std::size_t i) { return *nodes_.at(i); }
+  /// Those that run and are not frozen.
+  std::vector<node_process*> running() const;
+  void until_all_are_linked();
+
+  /// The same command to all that run, at once; their answers.
+  std::vector<std::string> ask_all(const std::string& command);
+  /// Requests to IDS0, IDS1 and so on from all nodes, each with a sender of its own; and one-way messages.
+  void begin_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
+                  std::chrono::milliseconds timeout);
+  void end_load() { ask_all("rest"); }
+  /// Every id answers to every node; there is somebody in each.
+  void until_all_answer(const std::string& ids, std::size_t count, std::chrono::milliseconds limit);
+
+  std::vector<place> places(const std::string& ids, std::size_t count);
+  /// Ids of those that live there.
+  std::vector<std::string> owned_by(const node_process& owner, const std::string& ids, std::size_t count);
+
+  /// From now on memory counts.
+  void watch_memory();
+  /// Ends load; every rule that holds in every scenario.
+  evidence check(const std::set<std::string>& allowed);
+
+  steady_time now() const { return time_.now(); }
+  std::size_t ok_calls(const evidence& seen) const;
+
+private:
+  void sample_memory();
+
+  temporary_directory directory_;
+  std::vector<std::unique_ptr<node_process>> nodes_;
+  std::vector<memory_samples> memory_;
+  bool watching_ = false;
+  system_clock time_;
+};
+
+/// "IDS0 IDS1 ...", each with a space before it.
+std::string names(const std::string& ids, std::size_t count);
+std::string names(const std::vector<std::string>& ids);
+
+} // namespace zlink::test

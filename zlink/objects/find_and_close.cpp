@@ -1,5 +1,6 @@
 // Looking up and closing User Spots by their refs (C-66, C-112, C-113, S-79).
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/creations.hpp"
 #include "zlink/objects/ready_row.hpp"
@@ -61,8 +62,13 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
     auto releasing = release_dead(spot.spot_id, {spot.object_generation}, *seen);
     co_return co_await std::move(releasing);
   }
-  if (row->kind != placement::object_kind::user_spot)
+  if (row->kind != placement::object_kind::user_spot) {
+    const auto* node = host_.find_node(row->node.mesh_name);
+    const bool here = node != nullptr && node->identity == row->node;
+    if (!here && (node == nullptr || !node->links->ready_link(row->node.node_rid))) // perhaps dead: the lease tells (S-79)
+      throw operation_failed{error{error_kind::unavailable, "the owner of \"" + spot.spot_id + "\" cannot be reached, and its lease is not over"}};
     throw operation_failed{error{error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"}};
+  }
   if (auto object = host_.objects.find(spot.spot_id); object && object->generation().value == spot.object_generation) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);

@@ -30,6 +30,28 @@ TEST_CASE("S-79 S-156 C-113 a close that could not release a dead owner's Spot d
   }
 }
 
+TEST_CASE("S-79 C-112 before the lease of a dead owner is over, a close of what it had is unavailable, for every kind of Spot") {
+  stage on;
+  mesh net{3};
+  net.start(serve_beside_client(on));
+  const auto room = net.run(open_room(net.host(0), "a")).spot;
+  const auto owner = net.owner_of("a");
+  std::string id = "i"; // becomes that of an Instance Spot on the same node
+  do {
+    id += 'i';
+    net.run(rouse(net.host(0), id, "x"));
+  } while (net.owner_of(id) != owner);
+  const auto instance = *net.run(net.host(0).spots().find(id));
+  CHECK(failure(net, net.host(0).spots().close(instance)) == error_kind::invalid_operation); // it lives
+  net.kill(owner);
+  net.run_until_idle();
+  CHECK(failure(net, net.host(0).spots().close(instance)) == error_kind::unavailable);
+  CHECK(failure(net, net.host(0).spots().close(room)) == error_kind::unavailable);
+  net.advance(30s);
+  CHECK(net.run(net.host(0).spots().close(instance)));
+  CHECK(net.run(net.host(0).spots().close(room)));
+}
+
 TEST_CASE("C-79 a message with intent that meets a dead reservation has it released") {
   stage on;
   barrier never;

@@ -31,9 +31,9 @@ findings named_outcomes(const evidence& seen, const std::set<std::string>& allow
 findings answers_are_true(const evidence& seen);
 
 /// Calls under way at `instant` or started after it, of those that `concerned` says, end within `limit` of it or of their
-/// start, in `outcome`.
+/// start, in one of `outcomes`.
 findings end_quickly(const evidence& seen, const std::function<bool(const call&)>& concerned, steady_time instant,
-                     std::chrono::milliseconds limit, const std::string& outcome);
+                     std::chrono::milliseconds limit, const std::set<std::string>& outcomes);
 
 /// No turn of those that `concerned` says begins in that time.
 findings no_turns(const evidence& seen, const std::function<bool(const turn&)>& concerned, steady_time from, steady_time to);

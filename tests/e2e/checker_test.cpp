@@ -90,7 +90,7 @@ TEST_CASE("M-139 answers without a turn, from another incarnation, or outside of
 
 TEST_CASE("S-63 calls that wait for their own timeout, or end otherwise than named, are found") {
   const auto check = [](const std::string& calls) {
-    return end_quickly({history("n1", "", calls)}, any, at(100), 1ms, "unavailable").size();
+    return end_quickly({history("n1", "", calls)}, any, at(100), 1ms, {"unavailable"}).size();
   };
   CHECK(check("s 1 a x 1 r 500\nd 900000 a x 1 unavailable -\ns 2 a x 2 r 9\nd 99 a x 2 ok 1@n1#1\n") == 0);
   CHECK(check("s 1 a x 1 r 500\nd 1000101 a x 1 unavailable -\n") == 1);

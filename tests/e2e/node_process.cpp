@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
-#include <stdexcept>
 
 namespace zlink::test {
 
@@ -36,7 +36,7 @@ node_process::node_process(std::string name, std::filesystem::path directory, co
 }
 
 node_process::~node_process() {
-  if (running())
+  if (pid_ > 0)
     kill();
   ::close(channel_);
 }
@@ -124,6 +124,7 @@ steady_time node_process::freeze() {
   ::kill(pid_, SIGSTOP);
   int status = 0;
   ::waitpid(pid_, &status, WUNTRACED); // all its threads stand
+  frozen_ = true;
   kept_.frozen.push_back({now, now + 24h});
   return time_.now();
 }
@@ -131,6 +132,7 @@ steady_time node_process::freeze() {
 steady_time node_process::thaw() {
   const auto now = time_.now();
   ::kill(pid_, SIGCONT);
+  frozen_ = false;
   kept_.frozen.back().to = time_.now();
   return now;
 }
@@ -142,14 +144,6 @@ int node_process::terminate(std::chrono::milliseconds limit) {
     return ::waitid(P_PID, static_cast<id_t>(pid_), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == pid_;
   });
   return wait();
-}
-
-std::size_t node_process::resident_bytes() const {
-  std::ifstream in{"/proc/" + std::to_string(pid_) + "/statm"};
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  in >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 process_history node_process::history() const {

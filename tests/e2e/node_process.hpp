@@ -4,18 +4,29 @@
 #include "tests/e2e/evidence.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
 namespace zlink::test {
 
+void pause_a_moment();
+
 /// Looks every few milliseconds whether `holds`; throws with `what` after `limit`.
 template <class F>
-void eventually(const std::string& what, std::chrono::milliseconds limit, F holds);
-/// Until then, however the thread is woken.
+void eventually(const std::string& what, std::chrono::milliseconds limit, F holds) {
+  const system_clock time;
+  const auto end = time.now() + limit;
+  while (!holds()) {
+    if (time.now() > end)
+      throw std::runtime_error{"did not come true: " + what};
+    pause_a_moment();
+  }
+}
+
+/// For faults that last: until that instant.
 void wait_until(steady_time when);
 
 class node_process {
@@ -30,7 +41,9 @@ public:
   const std::string& name() const noexcept { return name_; }
   const std::string& rid() const noexcept { return rid_; }
   const std::string& entry_spot_id() const noexcept { return entry_spot_id_; }
-  bool running() const noexcept { return pid_ > 0; }
+  pid_t pid() const noexcept { return pid_; }
+  /// Neither ended nor frozen.
+  bool running() const noexcept { return pid_ > 0 && !frozen_; }
 
   /// The answer to a command of tests/e2e/node/commands.hpp; throws if there is none within `limit`.
   std::string ask(const std::string& command, std::chrono::milliseconds limit = std::chrono::seconds{90});
@@ -48,7 +61,6 @@ public:
   /// SIGTERM; its exit code, or -1 if a signal ended it. Throws if it does not end within `limit`.
   int terminate(std::chrono::milliseconds limit);
 
-  std::size_t resident_bytes() const;
   /// What it left, to be read when it rests or is gone.
   process_history history() const;
   /// The last that it said to stderr.
@@ -63,23 +75,11 @@ private:
   std::string rid_;
   std::string entry_spot_id_;
   pid_t pid_ = -1;
+  bool frozen_ = false;
   int channel_ = -1; // its stdin and stdout
   std::string heard_;
   process_history kept_; // what the driver did to it
   system_clock time_;
 };
-
-void pause_a_moment();
-
-template <class F>
-void eventually(const std::string& what, std::chrono::milliseconds limit, F holds) {
-  const system_clock time;
-  const auto end = time.now() + limit;
-  while (!holds()) {
-    if (time.now() > end)
-      throw std::runtime_error{"did not come true: " + what};
-    pause_a_moment();
-  }
-}
 
 } // namespace zlink::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/e2e/checker.hpp"
+#include "tests/e2e/memory_watch.hpp"
 #include "tests/e2e/node_process.hpp"
 #include "tests/redis/redis_server.hpp"
 
@@ -57,24 +58,24 @@ public:
   /// Ids of those that live there.
   std::vector<std::string> owned_by(const node_process& owner, const std::string& ids, std::size_t count);
 
-  /// From now on memory counts.
+  /// The processes are warm: from now on what they grow counts. Later ones are watched from their start.
   void watch_memory();
   /// Ends load; every rule that holds in every scenario.
   evidence check(const std::set<std::string>& allowed);
+  /// One more rule.
+  void expect_none(const findings& found);
 
   steady_time now() const { return time_.now(); }
-  std::size_t ok_calls(const evidence& seen) const;
 
 private:
-  void sample_memory();
-
   temporary_directory directory_;
   std::vector<std::unique_ptr<node_process>> nodes_;
-  std::vector<memory_samples> memory_;
-  bool watching_ = false;
+  memory_watch memory_;
   system_clock time_;
+  bool failed_ = false;
 };
 
+std::size_t count_outcome(const evidence& seen, const std::string& outcome);
 /// "IDS0 IDS1 ...", each with a space before it.
 std::string names(const std::string& ids, std::size_t count);
 std::string names(const std::vector<std::string>& ids);

@@ -23,9 +23,10 @@ TEST_CASE("C-71 C-90 C-99 C-100 S-2 first messages race from all nodes: each id 
 
   std::map<std::string, int> births;
   for (const auto& process : seen) {
-    CHECK(process.births.size() > ids / 3); // by weight, about as many on each
+    CHECK(process.births.size() > ids / 2); // by weight, about as many on each
     for (const auto& one : process.births)
-      ++births[one.id];
+      if (!one.id.starts_with("warm"))
+        ++births[one.id];
   }
   CHECK(births.size() == 3 * ids);
   CHECK(std::all_of(births.begin(), births.end(), [](const auto& one) { return one.second == 1; }));

@@ -38,6 +38,7 @@ void scene::start_nodes(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     start_node();
   until_all_are_linked();
+  until_all_are_candidates();
 }
 
 std::vector<node_process*> scene::running() const {
@@ -51,6 +52,17 @@ std::vector<node_process*> scene::running() const {
 void scene::until_all_are_linked() {
   for (const auto& said : ask_all("peers " + std::to_string(running().size() - 1)))
     REQUIRE(said == "ok");
+}
+
+void scene::until_all_are_candidates() {
+  const auto all = running();
+  for (auto* one : all)
+    eventually(one->name() + " places Spots on all nodes", 30s, [&] {
+      const auto said = one->ask("ask 10000 intent" + names("warm" + std::to_string(++warm_ids_) + '.', 4 * all.size()));
+      return std::all_of(all.begin(), all.end(), [&](const auto* owner) {
+        return said.find('@' + owner->name() + '#') != std::string::npos;
+      });
+    });
 }
 
 std::vector<std::string> scene::ask_all(const std::string& command) {
@@ -69,6 +81,13 @@ void scene::begin_load(const std::string& ids, std::size_t count, std::chrono::m
                     + std::to_string(timeout.count());
   ask_all(plan + " r");
   ask_all(plan + " o");
+}
+
+void scene::begin_even_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
+                            std::chrono::milliseconds timeout) {
+  running().front()->list("ask 10000 intent" + names(ids, count));
+  begin_load(ids, count, pause, timeout);
+  until_all_answer(ids, count, 60s);
 }
 
 void scene::until_all_answer(const std::string& ids, std::size_t count, std::chrono::milliseconds limit) {

@@ -38,18 +38,23 @@ public:
 
   /// One more process, which serves; not yet linked to all.
   node_process& start_node();
-  /// So many, all linked to each other.
+  /// So many, all linked to each other, each a candidate for new Spots to all.
   void start_nodes(std::size_t count);
   node_process& node(std::size_t i) { return *nodes_.at(i); }
   /// Those that run and are not frozen.
   std::vector<node_process*> running() const;
   void until_all_are_linked();
+  /// First messages of every node bring Spots to life on every node; their ids begin with "warm".
+  void until_all_are_candidates();
 
   /// The same command to all that run, at once; their answers.
   std::vector<std::string> ask_all(const std::string& command);
   /// Requests to IDS0, IDS1 and so on from all nodes, each with a sender of its own; and one-way messages.
   void begin_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
                   std::chrono::milliseconds timeout);
+  /// The same, to ids that one node has called first: they are spread evenly then.
+  void begin_even_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
+                       std::chrono::milliseconds timeout);
   void end_load() { ask_all("rest"); }
   /// Every id answers to every node; there is somebody in each.
   void until_all_answer(const std::string& ids, std::size_t count, std::chrono::milliseconds limit);
@@ -72,6 +77,7 @@ private:
   std::vector<std::unique_ptr<node_process>> nodes_;
   memory_watch memory_;
   system_clock time_;
+  std::size_t warm_ids_ = 0;
   bool failed_ = false;
 };
 

@@ -89,6 +89,8 @@ task<ownership::claim_end> ownership::try_claim(steady_time until) {
       refusal_ = failed->text;
     co_return claim_end::unconfirmed;
   }
+  if (!settled(*seen_epoch))
+    co_return claim_end::unsettled;
 
   if (seen_lease->record) {
     const auto& token = seen_lease->record->token;
@@ -125,6 +127,15 @@ task<ownership::claim_end> ownership::send_claim(const observed<epoch_record>& e
   if (!written || !written->applied)
     co_return claim_end::unconfirmed; // unclear, or another host took the number: look again
   co_return adopt(claim->token, wanted, sent_at, written->now + settings_.ttl, written->now);
+}
+
+/// The rows that said who owns what are gone with the former data set, but their owners learn it one by one, at their next
+/// renewal, and admit work until then. All of them have stopped when a lease of that data set can be none any more: until
+/// then this host claims nothing, so that nobody gives an id a second owner (S-142, S-2).
+bool ownership::settled(const observed<epoch_record>& epoch) const {
+  if (!lost_ || (epoch.record && epoch.record->epoch == lost_->epoch))
+    return true;
+  return calls_.now() >= lost_->at + settings_.ttl;
 }
 
 ownership::claim_end ownership::adopt(const owner_token& token, const detail::unique_id& epoch, steady_time sent_at,
@@ -183,6 +194,8 @@ task<void> ownership::keep() {
         events_.regained(*token_);
       announce();
     }
+    if (end == claim_end::unsettled)
+      next_ = lost_->at + settings_.ttl;
   }
 }
 
@@ -249,7 +262,7 @@ void ownership::announce() {
 void ownership::lose() {
   const auto token = *std::exchange(token_, std::nullopt);
   deadline_.lose();
-  epoch_.reset();
+  lost_ = {*std::exchange(epoch_, std::nullopt), calls_.now()};
   if (events_.deadline)
     events_.deadline(std::nullopt);
   if (events_.lost)

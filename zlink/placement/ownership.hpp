@@ -71,12 +71,18 @@ public:
   std::optional<steady_time> confirmed_at() const noexcept { return confirmed_at_; }
 
 private:
-  enum class claim_end : std::uint8_t { held, unconfirmed, failed };
+  enum class claim_end : std::uint8_t {
+    held,
+    unconfirmed,
+    unsettled, ///< the data set is another one, and of the former one others may still think that they own something
+    failed,
+  };
 
   task<claim_end> claim(steady_time until);
   task<claim_end> try_claim(steady_time until);
   task<claim_end> send_claim(const observed<epoch_record>& epoch, const observed<counter_record>& counter,
                              steady_time until);
+  bool settled(const observed<epoch_record>& epoch) const;
   claim_end adopt(const owner_token& token, const detail::unique_id& epoch, steady_time sent_at, store_time expires_at,
                   store_time now);
   task<void> keep();
@@ -100,6 +106,11 @@ private:
   std::optional<detail::unique_id> epoch_;         ///< of the data set that holds our lease (S-142)
   std::vector<detail::lease_generation> attempts_; ///< sent in claims whose end is not known
   std::optional<steady_time> confirmed_at_;
+  struct lost_lease {
+    detail::unique_id epoch;
+    steady_time at;
+  };
+  std::optional<lost_lease> lost_; ///< the latest one
   store_time expires_at_{};
   steady_time next_{}; ///< when the next claim or renewal starts
   std::string mistake_;

@@ -101,7 +101,7 @@ TEST_CASE("S-142 in an emptied store every host loses its lease, one makes a new
   b.started();
   const auto before = w.see<epoch_record>(epoch_key()).record;
   w.wipe();
-  w.executor.run_for(6s);
+  w.executor.run_for(21s);
   const auto after = w.see<epoch_record>(epoch_key()).record;
   REQUIRE(after);
   CHECK(after != before);
@@ -110,6 +110,36 @@ TEST_CASE("S-142 in an emptied store every host loses its lease, one makes a new
     CHECK(host->owner->held());
     CHECK(w.see<lease_record>(host->lease()).record == lease_record{host->token()});
   }
+}
+
+TEST_CASE("S-142 S-2 nobody claims anew in an emptied store while another host still admits work for what the former one said") {
+  shared_world w;
+  keeper_host early{w}, late{w};
+  early.started();
+  w.executor.run_for(3s);
+  late.started();
+  w.executor.run_for(1s);
+  w.wipe();
+  w.executor.run_for(2s);
+  CHECK(early.lost);
+  CHECK(late.owner->held()); // it renews later, and does not know yet
+  for (auto end = w.now() + 13s; w.now() < end; w.executor.run_for(100ms))
+    CHECK(!early.owner->held());
+  CHECK(!late.owner->held());
+  CHECK(!w.see<epoch_record>(epoch_key()).record);
+  w.executor.run_for(6s);
+  CHECK(early.owner->held());
+  CHECK(late.owner->held());
+}
+
+TEST_CASE("S-142 S-44 in the same data set a lost lease is claimed again at once") {
+  shared_world w;
+  keeper_host a{w};
+  a.started();
+  w.write({{}, {deletes(a.lease())}});
+  w.executor.run_for(5'500ms);
+  CHECK(a.lost);
+  CHECK(a.owner->held());
 }
 
 TEST_CASE("S-142 a claim is not written into a data set that was replaced since its epoch was read") {

@@ -10,6 +10,13 @@ namespace {
 
 constexpr std::size_t ids = 30;
 
+bool none_open(scene& on) {
+  for (auto* one : on.running())
+    if (one->list("state").at(1) == "open")
+      return false;
+  return true;
+}
+
 } // namespace
 
 TEST_CASE("S-2 S-32 S-142 FLUSHALL under load: no id ever has two owners, generations grow, the mesh serves again") {
@@ -28,6 +35,10 @@ TEST_CASE("S-2 S-32 S-142 FLUSHALL under load: no id ever has two owners, genera
   const auto before = on.places("e", ids);
   on.redis.command({"FLUSHALL"});
   const auto emptied = on.now();
+  eventually("all know that their leases are gone", 30s, [&] { return none_open(on); });
+  for (auto* from : on.running())
+    for (auto* to : on.running())
+      CHECK(from->ask("hail " + to->rid() + " 5000") == "ok"); // links stay
   eventually("every id lives again, in a new incarnation", 60s, [&] {
     const auto now = on.places("e", ids);
     for (std::size_t i = 0; i < ids; ++i)

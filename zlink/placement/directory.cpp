@@ -235,9 +235,17 @@ task<refresh_outcome> directory::read_lease(found_node& one) {
 
 // -- effects -----------------------------------------------------------------------------------------------------------------
 
+/// A list without any node, this host's own included, that follows one with nodes.
+bool directory::shows_emptied_store(const listing& all) const {
+  return all.found.empty()
+         && std::ranges::any_of(snapshot_->nodes(), [](const live_node& one) { return !one.lingering; });
+}
+
 void directory::apply(listing& all, steady_time began) {
-  if (recovered_at_ && began >= *recovered_at_ + settings_.lease_ttl)
-    recovered_at_.reset();
+  if (shows_emptied_store(all)) // hosts notice it, wait for one lease TTL and register again; links stay meanwhile (S-142)
+    linger_until_ = began + 2 * settings_.lease_ttl;
+  if (linger_until_ && began >= *linger_until_)
+    linger_until_.reset();
   dead_.clear();
   std::vector<live_node> nodes;
   for (auto& one : all.found) {
@@ -249,7 +257,7 @@ void directory::apply(listing& all, steady_time began) {
   const auto by_rid = [](const live_node& a, const live_node& b) {
     return a.descriptor->node.node_rid < b.descriptor->node.node_rid;
   };
-  if (recovered_at_) {
+  if (linger_until_) {
     // In the order of the keys, thus of the RIDs, both lists are sorted.
     std::vector<live_node> missing;
     std::set_difference(snapshot_->nodes().begin(), snapshot_->nodes().end(), nodes.begin(), nodes.end(),
@@ -288,7 +296,7 @@ void directory::note_failure() {
 
 void directory::note_answer() {
   if (std::exchange(failing_since_, std::nullopt)) {
-    recovered_at_ = calls_.now();
+    linger_until_ = calls_.now() + settings_.lease_ttl;
     if (recovered_)
       recovered_();
   }

@@ -136,6 +136,7 @@ private:
   task<refresh_outcome> read_lease(found_node& one);
   void take_item(listing& into, const store_scan_item& item) const;
   bool is_known(found_node& one, steady_time now) const;
+  bool shows_emptied_store(const listing& all) const;
   void apply(listing& all, steady_time began);
   void install(std::vector<live_node> nodes, bool damaged);
   void note_failure();
@@ -149,7 +150,7 @@ private:
   std::unordered_map<std::string, std::string> dead_; ///< RID to descriptor version whose owner's lease is over
   std::vector<refresh_waiter> waiting_;
   std::optional<steady_time> failing_since_;
-  std::optional<steady_time> recovered_at_; ///< until what is missing since then may be dropped (S-69)
+  std::optional<steady_time> linger_until_; ///< what is missing in lists that are read before then stays (S-69)
   bool running_ = false;
   std::vector<detail::counted_ptr<detail::operation<void>>> waiting_for_end_;
 

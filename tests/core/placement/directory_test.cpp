@@ -374,6 +374,23 @@ TEST_CASE("S-69 what the first lists after an outage miss keeps its intent for o
   CHECK(all.rids() == rids{"b"}); // the TTL is over: an ordinary removal again
 }
 
+TEST_CASE("S-142 S-69 a list without any node is that of an emptied store: what was known lingers until all may be back") {
+  shared_world w;
+  serving_host a{w, "a"}, b{w, "b"};
+  watcher all{w};
+  w.wipe();
+  w.executor.run_for(2s);
+  CHECK(all.rids() == rids{"a (lingering)", "b (lingering)"});
+  CHECK(all.usable() == 0);
+  w.executor.run_for(26s);
+  CHECK(all.rids() == rids{"a (lingering)", "b (lingering)"});
+  REQUIRE(b.node.register_again() == registration_outcome::done);
+  w.executor.run_for(1'500ms);
+  CHECK(all.rids() == rids{"a (lingering)", "b"});
+  w.executor.run_for(3s);
+  CHECK(all.rids() == rids{"b"}); // it did not come back
+}
+
 TEST_CASE("S-69 S-142 hosts that register again in an emptied store never leave the list") {
   shared_world w;
   serving_host a{w, "a"};

@@ -98,7 +98,7 @@ TEST_CASE("S-142 in an emptied store descriptor, Entry claim and capacity are wr
   test_registration node{a.started(), "rid"};
   node.published();
   w.wipe();
-  w.executor.run_for(5'100ms);
+  w.executor.run_for(21s);
   REQUIRE(a.lost);
   REQUIRE(!node.stored().record);
   CHECK(node.register_again() == outcome::done);

@@ -16,7 +16,7 @@ namespace zlink::test {
 
 using namespace std::chrono_literals;
 
-void pause_a_moment() { ::poll(nullptr, 0, 10); }
+void pause_a_moment() { ::poll(nullptr, 0, 20); }
 
 void wait_until(steady_time when) {
   const system_clock time;

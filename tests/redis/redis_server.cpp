@@ -50,8 +50,8 @@ void until(const std::string& what, const std::function<bool()>& holds) {
   }
 }
 
-temporary_directory::temporary_directory() {
-  auto text = (std::filesystem::temp_directory_path() / "zlink-redis-XXXXXX").string();
+temporary_directory::temporary_directory(const std::filesystem::path& in) {
+  auto text = (in / "zlink-redis-XXXXXX").string();
   if (::mkdtemp(text.data()) == nullptr)
     throw std::runtime_error{"no temporary directory"};
   path_ = text;
@@ -76,7 +76,10 @@ std::uint16_t free_port() {
   return ntohs(place.sin_port);
 }
 
-redis_server::redis_server(std::vector<std::string> settings) : settings_(std::move(settings)) { start(); }
+redis_server::redis_server(std::vector<std::string> settings, const std::filesystem::path& in)
+  : directory_(in), settings_(std::move(settings)) {
+  start();
+}
 
 redis_server::redis_server(manual_clock_tag) : clock_file_((directory() / "clock").string()) {
   const int file = ::open(clock_file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -22,7 +22,7 @@ void until(const std::string& what, const std::function<bool()>& holds);
 /// A directory that goes with its owner.
 class temporary_directory {
 public:
-  temporary_directory();
+  explicit temporary_directory(const std::filesystem::path& in = std::filesystem::temp_directory_path());
   ~temporary_directory();
   temporary_directory(const temporary_directory&) = delete;
   temporary_directory& operator=(const temporary_directory&) = delete;
@@ -38,7 +38,8 @@ std::uint16_t free_port();
 class redis_server {
 public:
   /// Started and answering. `settings` as in a configuration file, "name value". Throws if there is no redis-server.
-  explicit redis_server(std::vector<std::string> settings = {});
+  explicit redis_server(std::vector<std::string> settings = {},
+                        const std::filesystem::path& in = std::filesystem::temp_directory_path());
   ~redis_server();
   redis_server(const redis_server&) = delete;
   redis_server& operator=(const redis_server&) = delete;

@@ -1,27 +1,54 @@
 #include "cluster.hpp"
 
-#include "package_spot.hpp"
-
+#include <algorithm>
+#include <chrono>
+#include <future>
 #include <stdexcept>
+#include <utility>
 
 namespace {
 
-constexpr const char* mesh = "packages";
+using namespace std::chrono_literals;
+
+constexpr auto patience = 60s; // for processes to find each other on a busy machine
+
+/// Waits until the node reaches so many others.
+void await_peers(zlink::mesh_node& node, std::size_t count) {
+  auto ready = std::make_shared<std::promise<void>>(); // shared: who waited too long is gone when it comes true
+  auto when = ready->get_future();
+  node.until_peers_ready(count).then([ready](zlink::result<void>) { ready->set_value(); });
+  if (when.wait_for(patience) != std::future_status::ready)
+    throw std::runtime_error{
+      "the nodes did not find each other within a minute; is the Redis there, and does it answer?"};
+}
 
 } // namespace
 
 cluster::cluster(std::size_t nodes) {
   for (std::size_t i = 0; i < nodes; ++i) {
-    auto& host = *hosts_.emplace_back(std::make_unique<zlink::host>());
+    auto& host = add_host();
     host.use_store(store_); // hosts that share a store find each other
-    host.add_mesh(mesh)
-      .rid_prefix("node-" + std::to_string(i + 1))
-      .object_server()
-      .add_instance_spot_factory<package_spot>(package_spot::type, [](auto& factory) { factory.disable_relocation(); });
+    serve_packages(host.add_mesh(shared_mesh::name).rid_prefix(node_prefix(i)));
     host.start();
+    rids_.push_back(host.mesh(shared_mesh::name).rid());
   }
   for (auto& host : hosts_)
-    zlink::sync_wait(host->mesh(mesh).until_peers_ready(nodes - 1));
+    zlink::sync_wait(host->mesh(shared_mesh::name).until_peers_ready(nodes - 1));
+}
+
+cluster::cluster(std::size_t nodes, const shared_mesh& shared) {
+  auto& host = add_host();
+  auto& client = shared.declare(host).rid_prefix("replay").object_client();
+  host.start();
+  await_peers(client, nodes);
+  const auto listed = zlink::sync_wait(host.queries().nodes(shared_mesh::name));
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto named = std::ranges::find_if(
+      listed, [&](const zlink::listed_node& one) { return one.node_rid.starts_with(node_prefix(i) + '-'); });
+    if (named == listed.end())
+      throw std::runtime_error{node_prefix(i) + " is not among the nodes of the mesh"};
+    rids_.push_back(named->node_rid);
+  }
 }
 
 cluster::~cluster() {
@@ -30,8 +57,8 @@ cluster::~cluster() {
 }
 
 std::size_t cluster::index_of(const std::string& rid) const {
-  for (std::size_t i = 0; i < hosts_.size(); ++i)
-    if (hosts_[i]->mesh(mesh).rid() == rid)
-      return i;
-  throw std::logic_error{"no node has the routing id " + rid};
+  const auto at = std::ranges::find(rids_, rid);
+  if (at == rids_.end())
+    throw std::logic_error{"no node has the routing id " + rid};
+  return static_cast<std::size_t>(at - rids_.begin());
 }

@@ -1,5 +1,6 @@
 // Replays a package log into Spots on several nodes, then checks every Spot against a plain fold of the same file.
 #include "cluster.hpp"
+#include "node_processes.hpp"
 #include "options.hpp"
 #include "package_log.hpp"
 #include "replay.hpp"
@@ -36,17 +37,27 @@ std::optional<package_log> load(const std::string& file) {
   return log;
 }
 
+int replay_and_check(const package_log& log, cluster& nodes, std::size_t outstanding) {
+  const auto replayed = replay(log, nodes, outstanding);
+  const auto spots = ask_all(log, nodes, outstanding);
+  print_table(replayed, spots, nodes);
+  return print_verdict(log, replayed, spots) ? 0 : 1;
+}
+
 int run(const options& chosen) {
   std::cout << "event_replay: " << (chosen.file.empty() ? "the small log" : chosen.file) << ", " << chosen.nodes
-            << " nodes, at most " << chosen.outstanding << " lines under way\n";
+            << (chosen.processes ? " node processes" : " nodes") << ", at most " << chosen.outstanding
+            << " lines under way\n";
   const auto log = load(chosen.file);
   if (!log)
     return 2;
+  if (chosen.processes)
+    return run_with_node_processes(chosen, [&](const shared_mesh& shared) {
+      cluster nodes{chosen.nodes, shared};
+      return replay_and_check(*log, nodes, chosen.outstanding);
+    });
   cluster nodes{chosen.nodes};
-  const auto replayed = replay(*log, nodes, chosen.outstanding);
-  const auto spots = ask_all(*log, nodes, chosen.outstanding);
-  print_table(replayed, spots, nodes);
-  return print_verdict(*log, replayed, spots) ? 0 : 1;
+  return replay_and_check(*log, nodes, chosen.outstanding);
 }
 
 } // namespace

@@ -1,9 +1,11 @@
 #include "options.hpp"
 
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include <getopt.h>
@@ -18,7 +20,10 @@ constexpr const char* usage = R"(event_replay [options] [file]: replays a packag
 
   file               a log in the format of dpkg; default /var/log/dpkg.log, else the small log
   --small            the small log that comes with the program
-  --nodes N          nodes of the mesh, 1 to 16; default 4
+  --nodes N          nodes of the mesh, all in this process, 1 to 16; default 4
+  --processes N      instead: N node processes, which share their stores through Redis
+  --redis URL        a Redis that is there; default for --processes: one is started for the run and ended with it.
+                     env:NAME takes the URL from the environment, for one with a password
   --outstanding N    lines sent and not answered at most, 1 to 4096; default 256
   --help             this text
 
@@ -38,33 +43,62 @@ int refuse(const std::string& why) {
   return 2;
 }
 
+/// The text itself, or what the environment holds under NAME for "env:NAME"; nothing if it holds nothing.
+std::optional<std::string> from_environment(const std::string& text) {
+  if (!text.starts_with("env:"))
+    return text;
+  const char* value = std::getenv(text.c_str() + 4);
+  return value != nullptr && *value != '\0' ? std::optional<std::string>{value} : std::nullopt;
+}
+
+/// What is wrong with options that are each right by themselves; null: nothing.
+const char* contradiction(const std::set<int>& given) {
+  if (given.contains('n') && given.contains('p'))
+    return "--nodes puts all nodes into this process, --processes each into one of its own: leave out one";
+  if (given.contains('r') && !given.contains('p'))
+    return "--redis needs --processes: nodes of one process share a store in memory";
+  return nullptr;
+}
+
 } // namespace
 
 std::variant<options, int> parse_options(int argc, char** argv) {
   static const option known[] = {{"nodes", required_argument, nullptr, 'n'},
+                                 {"processes", required_argument, nullptr, 'p'},
+                                 {"redis", required_argument, nullptr, 'r'},
                                  {"outstanding", required_argument, nullptr, 'o'},
                                  {"small", no_argument, nullptr, 's'},
                                  {"help", no_argument, nullptr, 'h'},
                                  {nullptr, 0, nullptr, 0}};
   options chosen;
-  bool small = false;
-  for (int c = 0; (c = getopt_long(argc, argv, "n:o:h", known, nullptr)) != -1;) {
+  std::set<int> given;
+  for (int c = 0; (c = getopt_long(argc, argv, "n:p:r:o:h", known, nullptr)) != -1;) {
+    given.insert(c);
     if (c == 'h') {
       std::cout << usage;
       return 0;
     }
-    if (c == 's') {
-      small = true;
+    if (c == 's')
+      continue;
+    if (c == 'r') {
+      const auto url = from_environment(optarg);
+      if (!url || url->empty())
+        return refuse(std::string{"there is no URL in \""} + optarg + '"');
+      chosen.redis = *url;
       continue;
     }
-    if (c != 'n' && c != 'o')
+    if (c != 'n' && c != 'p' && c != 'o')
       return refuse("unknown option or missing value"); // getopt has named it
-    const auto most = c == 'n' ? most_nodes : most_outstanding;
+    const auto most = c == 'o' ? most_outstanding : most_nodes;
     const auto number = parse_number(optarg, most);
     if (!number)
       return refuse(std::string{"\""} + optarg + "\" is no number from 1 to " + std::to_string(most));
-    (c == 'n' ? chosen.nodes : chosen.outstanding) = *number;
+    (c == 'o' ? chosen.outstanding : chosen.nodes) = *number;
   }
+  if (const auto* wrong = contradiction(given))
+    return refuse(wrong);
+  chosen.processes = given.contains('p');
+  const bool small = given.contains('s');
   if (argc - optind > 1 || (small && argc != optind))
     return refuse("one log at a time");
   if (argc != optind)

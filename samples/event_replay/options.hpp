@@ -8,6 +8,8 @@
 struct options {
   std::string file; ///< empty: the small log that comes with the program
   std::size_t nodes = 4;
+  bool processes = false; ///< each node is a process of its own
+  std::string redis;      ///< URL of the server that the processes share; empty: one is started for the run
   std::size_t outstanding = 256;
 };
 

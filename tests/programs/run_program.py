@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """run_program.py <executable> <expected>: the program must end with 0 and print the lines of the file `expected` in that
-order; other lines may stand between. A line in slashes is a regular expression for a whole line."""
+order; other lines may stand between. A line in slashes is a regular expression for a whole line. A first line that begins
+with "$ " holds arguments for the program."""
 
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -18,13 +20,15 @@ def matches(expected, line):
 
 def main():
     program, expected = sys.argv[1:]
-    run = subprocess.run([program], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS, text=True)
+    lines = pathlib.Path(expected).read_text(encoding="utf-8").splitlines()
+    arguments = shlex.split(lines.pop(0)[2:]) if lines and lines[0].startswith("$ ") else []
+    run = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS, text=True)
     print(run.stdout, end="")
     if run.returncode != 0:
         print(f"{program} ended with {run.returncode}")
         return 1
     printed = iter(run.stdout.splitlines())
-    for wanted in pathlib.Path(expected).read_text(encoding="utf-8").splitlines():
+    for wanted in lines:
         if not any(matches(wanted, line) for line in printed):
             print(f"{program} did not print, at its place: {wanted}")
             return 1

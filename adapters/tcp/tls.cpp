@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
 
 namespace zlink::detail {
 
@@ -22,6 +23,8 @@ constexpr std::size_t largest_identity = 1024;
 std::string take_error() {
   const auto code = ERR_get_error();
   ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code)) // a file that cannot be opened, for instance
+    return std::generic_category().message(ERR_GET_REASON(code));
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   return reason == nullptr ? "unknown error" : reason;
 }

@@ -346,6 +346,10 @@ void gate::run_pulled(execution_object& object, record* asked) noexcept {
       return;
     }
     run_message(object, r);
+    if (holder_ != nullptr) { // suspended: the object asks anew when that handler has ended, and once is enough
+      free_record(asked);
+      return;
+    }
     now_ = domain_.time->now();
     if (now_ >= turn_budget_end_ || worker.handed != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr)
       break;

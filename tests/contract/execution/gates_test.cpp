@@ -191,6 +191,29 @@ TEST_CASE("node dispatches start in acceptance order, each under a gate of its o
   }
 }
 
+TEST_CASE("X-17 however often a node handler waits for this and that, later dispatches have their place") {
+  stage scene;
+  mesh net{{.hosts = 2, .seed = 1}};
+  int round = 0;
+  scene.node_acts["wait"] = [&]() -> zlink::task<int> {
+    auto vain = net.host(1).nodes().request_to_node("m", "nobody", ask{"x"}).submit<answer>();
+    const auto refused = co_await zlink::as_result(std::move(vain)); // over at once: its end still waits at the gate
+    co_await scene.pass("door " + std::to_string(round));
+    co_return refused ? 0 : 1;
+  };
+  net.start(serve(scene));
+  const auto rid = net.host(1).mesh("m").rid();
+  for (; round < 20; ++round) {
+    CAPTURE(round);
+    auto asked = net.host(0).nodes().request_to_node("m", rid, ask{"wait"}).submit<answer>();
+    net.run_until_idle();
+    scene.open("door " + std::to_string(round));
+    const auto answered = net.run(zlink::as_result(std::move(asked)));
+    REQUIRE(answered);
+    CHECK(answered->value == 1);
+  }
+}
+
 TEST_CASE("what a node handler has begun and not awaited goes on, whatever the dispatches after it wait for") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     stage scene;

@@ -5,6 +5,7 @@ A shell block is followed if a comment before it names a terminal: <!-- on: a --
 so folders and variables last; it starts in an empty folder, with the given folders in PATH. Further words of the comment,
 after commas:
   long        left out unless ZLINK_TEST_LONG is set
+  needs X     left out where there is no program X
   fails       the last command must not end with 0, while otherwise it must
   at the end  comes last, and also when something before it went wrong
 A text block right behind holds lines that must be printed in that order; others may stand between. Runs of white space are
@@ -15,6 +16,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +34,8 @@ class Block:
     def __init__(self, page, found):
         self.line = page.count("\n", 0, found.start("commands")) + 1
         self.terminal, *self.words = [word.strip() for word in found["on"].split(",")]
-        unknown = set(self.words) - {"long", "fails", "at the end"}
+        self.programs = [word[len("needs ") :] for word in self.words if word.startswith("needs ")]
+        unknown = {word for word in self.words if not word.startswith("needs ")} - {"long", "fails", "at the end"}
         if unknown:
             raise SystemExit(f"line {self.line}: unknown: {', '.join(unknown)}")
         self.commands = found["commands"]
@@ -86,8 +89,9 @@ def missing(shows, said):
 
 
 def follow(block, terminal):
+    began = time.monotonic()
     said, code = terminal.run(block.commands)
-    print(f"-- line {block.line}, {block.terminal}\n{block.commands}{said}", flush=True)
+    print(f"-- line {block.line}, {block.terminal}, {time.monotonic() - began:.1f} s\n{block.commands}{said}", flush=True)
     if (code != 0) != ("fails" in block.words):
         raise Wrong(f"line {block.line}: ended with {code}")
     if (line := missing(block.shows, said)) is not None:
@@ -110,6 +114,9 @@ def main():
     blocks = [Block(text, found) for found in BLOCK.finditer(text)]
     if "ZLINK_TEST_LONG" not in os.environ:
         blocks = [block for block in blocks if "long" not in block.words]
+    for block in [block for block in blocks if not all(map(shutil.which, block.programs))]:
+        print(f"LEFT OUT: line {block.line} needs {', '.join(block.programs)}")
+        blocks.remove(block)
     environment = {**os.environ, "PATH": os.pathsep.join([*map(os.path.abspath, sys.argv[2:]), os.environ["PATH"]])}
     wrong, terminals = [], {}
     with tempfile.TemporaryDirectory(prefix="follow-") as folder:

@@ -1,11 +1,13 @@
-// Conditional batches through the Redis store beside the same work as a plain script through hiredis, pipelined alike,
-// against one redis-server of its own that keeps nothing on disk.
+// Conditional batches through the Redis store, and cold activations over it, beside the same work as a plain script through
+// hiredis, pipelined alike, against one redis-server of its own that keeps nothing on disk.
 //   bench_redis_bench [part of a row's title]
 #include "figures.hpp"
 
 #include "tests/redis/redis_server.hpp"
 
 #include <hiredis/hiredis.h>
+
+#include <zlink/zlink.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -15,6 +17,15 @@
 #include <mutex>
 #include <string>
 #include <vector>
+
+struct touch {
+  std::uint64_t n = 0;
+};
+struct touched {
+  std::uint64_t n = 0;
+};
+ZLINK_PACKET(touch, "bench.touch", n)
+ZLINK_PACKET(touched, "bench.touched", n)
 
 namespace {
 
@@ -111,6 +122,51 @@ private:
   std::condition_variable changed_;
 };
 
+class idle_spot final : public zlink::instance_spot {
+public:
+  using instance_spot::instance_spot;
+  void configure() override { context().handlers().add_packet<&idle_spot::on_touch>(); }
+
+private:
+  touched on_touch(const touch& t, const zlink::message_context&) { return {t.n}; }
+};
+
+/// Spots that come to life with a request each.
+class activations {
+public:
+  activations(zlink::host& host, int count) : host_(host), left_(count), open_(count) {}
+
+  double run() {
+    const auto began = clk::now();
+    const int all = open_;
+    for (int i = 0; i < outstanding; ++i)
+      next();
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [&] { return open_ == 0; });
+    return per_second(all, began);
+  }
+
+private:
+  void next() {
+    if (left_.fetch_sub(1) <= 0)
+      return;
+    host_.spots().request_to_spot(next_key(), touch{1}).instance_spot("idle").submit<touched>().then([this](auto answer) {
+      if (!answer)
+        std::abort();
+      next();
+      const std::lock_guard guard{mutex_};
+      if (--open_ == 0)
+        changed_.notify_all();
+    });
+  }
+
+  zlink::host& host_;
+  std::atomic<int> left_;
+  int open_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -127,4 +183,13 @@ int main(int argc, char** argv) {
         return our_batches{*store, batches, rows}.run();
       },
       0);
+  zlink::host host;
+  host.use_location_store(zlink::make_redis_location_store(server.options("bench:location")))
+    .use_relocation_store(zlink::make_redis_relocation_store(server.options("bench:relocation")));
+  host.add_mesh("bench").object_server().add_instance_spot_factory<idle_spot>(
+    "idle", [](auto& factory) { factory.disable_relocation(); });
+  host.start();
+  bench::compare(
+    "cold activations, 256 outstanding, beside one row a batch", "/s", [&] { return raw_batches(*raw, 20'000, 1); },
+    [&] { return activations{host, 5'000}.run(); }, 0.4);
 }

@@ -1,5 +1,6 @@
 #include "zlink/messaging/link_session.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -48,6 +49,11 @@ bool link_session::receive_slice(F frames) {
   }
   consumed_.data += slice_.data;
   consumed_.replies += slice_.replies;
+  if (received_data_ - consumed_.data > std::max(peer_.window_bytes, options_.self.frame_limit)) {
+    held.unlock();
+    end("the peer sends more than the window that it told", false);
+    return false;
+  }
   more_to_receive_ = !inbound_.empty();
   flush(held);
   return !inbound_.empty();
@@ -111,6 +117,7 @@ void link_session::dispatch_ready(const frame& f) {
 
 void link_session::on_message_frame(const frame& f) {
   counters_.messages_in.fetch_add(1, std::memory_order_relaxed);
+  received_data_ += f.size;
   if (options_.owner->on_message(*this, f.body, static_cast<std::uint32_t>(f.size), slice_now_))
     slice_.data += f.size;
 }

@@ -285,6 +285,7 @@ private:
 
   // The transport's thread only.
   inbound_batches inbound_;
+  std::uint64_t received_data_ = 0;
   credit_frame slice_;          ///< consumed in this slice
   steady_time slice_now_{};
 };

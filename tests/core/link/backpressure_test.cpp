@@ -66,6 +66,35 @@ TEST_CASE("X-107 a record is charged until the peer took it, not until it was wr
   CHECK(net.b.owner.messages.size() == arrived + 1);
 }
 
+TEST_CASE("X-107 a peer that sends on without credit is cut off before it fills this node's memory") {
+  link_pair net;
+  constexpr std::uint64_t told = 64 * 1024;
+  net.a.self.frame_limit = net.b.self.frame_limit = 16 * 1024;
+  net.b.owner.takes = false;
+  net.make_sessions();
+  SUBCASE("one that keeps to what it told is waited for") { net.remake(net.a, told, told); }
+  SUBCASE("one that does not is not") { net.remake(net.a, told, 100 * told); }
+  net.a.session->start();
+  net.b.session->start();
+  net.settle();
+  REQUIRE(net.a.session->ready());
+  const bool honest = net.a.outbound_bytes == told;
+  std::uint64_t sent = 0;
+  for (int i = 0; i < 200; ++i) {
+    auto* r = net.make_note(std::string(1000, 'x'));
+    if (net.a.session->try_send(r, link_pair::to_spot("s")) == admission::admitted)
+      sent += 1000;
+    else
+      free_record(r);
+    if (i % 10 == 0)
+      net.settle();
+  }
+  net.settle();
+  CHECK(net.b.session->ready() == honest);
+  CHECK((net.b.owner.messages.size() - 1) * 1000 <= told + 10 * 1100);
+  CHECK(sent > (honest ? told / 2 : told));
+}
+
 TEST_CASE("X-107 M-48 one record larger than the whole bound is admitted when nothing is charged") {
   replies_seen caller;
   link_pair net;

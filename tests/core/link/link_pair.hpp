@@ -186,20 +186,24 @@ public:
   }
   /// Both sessions, not started.
   void make_sessions() {
-    for (auto* n : {&a, &b}) {
-      n->self.window_bytes = n->outbound_bytes;
-      link_options options;
-      options.self = n->self;
-      options.connection = n->connection;
-      options.owner = &n->owner;
-      options.infra = &infra;
-      options.random = random;
-      options.codecs = &codecs;
-      options.replies = n->replies;
-      options.outbound_bytes = n->outbound_bytes;
-      options.encoded_waiters = n->encoded_waiters;
-      n->session = link_session::make(options);
-    }
+    for (auto* n : {&a, &b})
+      remake(*n, n->outbound_bytes, n->outbound_bytes);
+  }
+  /// A session that tells its peer one window and keeps to another.
+  void remake(node& one, std::uint64_t told, std::uint64_t kept) {
+    one.outbound_bytes = kept;
+    one.self.window_bytes = told;
+    link_options options;
+    options.self = one.self;
+    options.connection = one.connection;
+    options.owner = &one.owner;
+    options.infra = &infra;
+    options.random = random;
+    options.codecs = &codecs;
+    options.replies = one.replies;
+    options.outbound_bytes = kept;
+    options.encoded_waiters = one.encoded_waiters;
+    one.session = link_session::make(options);
   }
   void start() {
     make_sessions();

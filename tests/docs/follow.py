@@ -99,6 +99,8 @@ def follow(block, terminal):
 
 
 def namespaces_work():
+    if shutil.which("ip") is None:
+        return False
     probe = f"follow-{os.getpid()}"
     for words in (["add", probe], ["exec", probe, "true"], ["delete", probe]):
         if subprocess.run(["ip", "netns", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:

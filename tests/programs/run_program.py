@@ -22,7 +22,8 @@ def main():
     program, expected = sys.argv[1:]
     lines = pathlib.Path(expected).read_text(encoding="utf-8").splitlines()
     arguments = shlex.split(lines.pop(0)[2:]) if lines and lines[0].startswith("$ ") else []
-    run = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS, text=True)
+    run = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS,
+                         text=True)
     print(run.stdout, end="")
     if run.returncode != 0:
         print(f"{program} ended with {run.returncode}")

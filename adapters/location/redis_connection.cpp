@@ -2,10 +2,8 @@
 
 #include "adapters/location/redis_worker.hpp"
 #include "zlink/error.hpp"
+#include "zlink/execution/signals_blocked.hpp"
 #include "zlink/identity.hpp"
-
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 
@@ -43,28 +41,12 @@ redis_options checked(redis_options options) {
   return options;
 }
 
-/// The new thread takes no signals: they are the application's, and a write to a closed socket shall only fail.
-class signals_blocked {
-public:
-  signals_blocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
-
-private:
-  sigset_t before_;
-};
-
 } // namespace
 
 redis_connection::redis_connection(redis_options options, std::vector<const redis_script*> scripts)
   : key_prefix_("{" + options.key_prefix + "}:"),
     worker_(std::make_shared<worker>(checked(std::move(options)), std::move(scripts))) {
-  const signals_blocked blocked;
+  const detail::signals_blocked blocked{detail::signals_blocked::which::all}; // and a write to a closed socket only fails
   thread_ = std::thread{[work = worker_] { work->run(); }};
 }
 

@@ -1,5 +1,7 @@
 #include "adapters/tcp/io_thread.hpp"
 
+#include "zlink/execution/signals_blocked.hpp"
+
 #include <boost/asio/post.hpp>
 
 #include <pthread.h>
@@ -26,6 +28,7 @@ io_thread::io_thread() {
 
 std::shared_ptr<io_thread> io_thread::start() {
   std::shared_ptr<io_thread> made{new io_thread};
+  const signals_blocked blocked{signals_blocked::which::all};
   std::lock_guard guard{made->mutex_}; // the thread finds `thread_` set
   made->thread_ = std::thread{[self = made] {
     { std::lock_guard begun{self->mutex_}; }

@@ -1,4 +1,4 @@
-// What the link conformance suite (link_conformance.cpp) needs from a transport. The suite runs on every transport of
+// What the link conformance suite (link_conformance.cpp, link_session_conformance.cpp) needs from a transport. The suite runs on every transport of
 // which the test program links a `transport_registration`.
 #pragma once
 

@@ -2,6 +2,7 @@
 
 #include "zlink/execution/boottime_sleeper.hpp"
 #include "zlink/execution/gathering.hpp"
+#include "zlink/execution/signals_blocked.hpp"
 
 #include <pthread.h>
 
@@ -155,10 +156,13 @@ thread_local const serial_state* serial_state::here_ = nullptr;
 class serial_thread final : public serial_executor {
 public:
   serial_thread(std::string name, std::shared_ptr<const clock> time)
-    : state_(std::make_shared<serial_state>(std::move(time))), thread_([state = state_, name = std::move(name)] {
-        name_this_thread(name);
-        state->run();
-      }) {}
+    : state_(std::make_shared<serial_state>(std::move(time))) {
+    const signals_blocked blocked{signals_blocked::which::to_end};
+    thread_ = std::thread{[state = state_, name = std::move(name)] {
+      name_this_thread(name);
+      state->run();
+    }};
+  }
 
   ~serial_thread() override {
     stop();
@@ -259,6 +263,7 @@ private:
   /// Under the lock, which the new thread takes first.
   void add_thread() {
     const auto self = threads_.emplace(threads_.end());
+    const signals_blocked blocked{signals_blocked::which::to_end};
     try {
       *self = std::thread{[state = shared_from_this(), self, number = ++started_] {
         name_this_thread("zlink-worker-" + std::to_string(number));

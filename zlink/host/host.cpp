@@ -1,6 +1,7 @@
 #include "zlink/host.hpp"
 
 #include "zlink/host/address_actor.hpp"
+#include "zlink/execution/signals_blocked.hpp"
 #include "zlink/host/host_runtime.hpp"
 
 #include <caf/actor_system.hpp>
@@ -55,6 +56,11 @@ std::unique_ptr<caf::actor_system_config> make_config() {
   return config;
 }
 
+std::unique_ptr<caf::actor_system> make_system(caf::actor_system_config& config) {
+  const detail::signals_blocked blocked{detail::signals_blocked::which::to_end};
+  return std::make_unique<caf::actor_system>(config);
+}
+
 /// Hosts whose handlers did not end. Never destroyed, and seen by whoever looks for memory that nothing leads to.
 class hosts_left_behind {
 public:
@@ -76,7 +82,7 @@ hosts_left_behind& left_behind() {
 } // namespace
 
 host::host(host_options options)
-  : own_config_(make_config()), own_system_(std::make_unique<caf::actor_system>(*own_config_)),
+  : own_config_(make_config()), own_system_(make_system(*own_config_)),
     runtime_(std::make_unique<detail::host_runtime>(*own_system_, std::move(options))) {
   runtime_->handle = this;
 }
@@ -159,15 +165,14 @@ void host::start() {
 }
 
 int host::run() {
-  sigset_t wanted;
-  sigset_t before;
-  sigemptyset(&wanted);
-  sigaddset(&wanted, SIGTERM);
-  sigaddset(&wanted, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &wanted, &before);
+  const detail::signals_blocked blocked{detail::signals_blocked::which::to_end};
   int code = 0;
   try {
     start();
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
     int received = 0;
     sigwait(&wanted, &received);
   } catch (const configuration_error& what) {
@@ -175,7 +180,6 @@ int host::run() {
     code = 2;
   }
   const auto ended = sync_wait(shutdown());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return code != 0 ? code : ended.outcome == shutdown_outcome::stopped ? 0 : 1;
 }
 

@@ -21,7 +21,8 @@ object_role on_wire(placement::object_role role) noexcept { return static_cast<o
 mesh_links::mesh_links(node_runtime& node, std::shared_ptr<link_transport> transport)
   : node_(node), transport_(std::move(transport)), replies_(std::make_shared<reply_table>()),
     controls_(*node.host().infra),
-    holds_(*node.host().infra, [&node](submission message) { node.host().messages.send_to_ready_node(std::move(message), node); }) {}
+    holds_(*node.host().infra, [&node](submission message) { node.host().messages.send_to_ready_node(std::move(message), node); }),
+    waits_(node.host()) {}
 
 mesh_links::~mesh_links() { stop(); }
 
@@ -251,7 +252,7 @@ void mesh_links::on_ready(link_session& link) {
   else
     use(link);
   holds_.release(link.peer().rid);
-  tell_waiters();
+  waits_.look();
 }
 
 void mesh_links::use(link_session& link) {
@@ -328,7 +329,7 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
     }
     if (command == static_cast<std::uint16_t>(control_command::channel_state)) {
       node_.channels.peer_changed(link.peer().rid, decode<channel_state>(envelope.body));
-      tell_waiters();
+      waits_.look();
       return;
     }
   } catch (const decode_error& what) {
@@ -399,83 +400,18 @@ bool mesh_links::is_known(std::string_view rid) const {
 
 std::size_t mesh_links::ready_count() const {
   std::lock_guard guard{mutex_};
-  return count_ready();
-}
-
-std::size_t mesh_links::count_ready() const {
   return static_cast<std::size_t>(std::ranges::count_if(peers_, [](const auto& p) { return bool{p.second.ready}; }));
 }
 
 task<void> mesh_links::until_ready(std::size_t count, std::stop_token cancel) {
-  return wait_until("wait for peers of mesh", node_.mesh_name(), [this, count] { return count_ready() >= count; },
-                    std::move(cancel));
+  return waits_.until("wait for peers of mesh", node_.mesh_name(), [this, count] { return ready_count() >= count; },
+                      std::move(cancel));
 }
 
 task<void> mesh_links::until_channel_ready(std::string channel, std::stop_token cancel) {
   const auto subject = channel;
-  return wait_until("wait for a server of channel", subject,
-                    [this, channel = std::move(channel)] { return node_.channels.has_target(channel); }, std::move(cancel));
-}
-
-task<void> mesh_links::wait_until(const char* verb, std::string subject, unique_function<bool()> holds,
-                                  std::stop_token cancel) {
-  auto ended = new_counted<operation<void>>();
-  ended->verb = verb;
-  ended->subject = std::move(subject);
-  reply_route route;
-  call_start starting{node_.host(), *ended, turn_use::submit, cancel};
-  if (current_turn() != nullptr) // it ends with its object at the latest
-    route = starting.enter_until(steady_time::max());
-  {
-    std::lock_guard guard{mutex_};
-    waiters_.push_back({std::move(holds), ended, route});
-  }
-  if (route.receiver == nullptr)
-    ended->watch(std::move(cancel), [this, waiting = ended.get()] { cancel_wait(*waiting); });
-  tell_waiters();
-  return task<void>{std::move(ended)};
-}
-
-/// Nothing: what it waited for has come.
-void mesh_links::waiter::end(std::optional<error> why) const {
-  if (route.receiver == nullptr) {
-    ended->set(why ? result<void>{std::move(*why)} : result<void>{});
-    return;
-  }
-  auto* r = make_record(record_kind::completion);
-  r->reply.id = route.id;
-  if (why)
-    r->body.emplace<error>(std::move(*why));
-  route.receiver->receive_reply(r);
-  route.receiver->unref_receiver();
-}
-
-void mesh_links::cancel_wait(operation_base& waiting) {
-  counted_ptr<operation<void>> taken;
-  {
-    std::lock_guard guard{mutex_};
-    const auto i = std::find_if(waiters_.begin(), waiters_.end(), [&](const waiter& w) { return w.ended.get() == &waiting; });
-    if (i == waiters_.end())
-      return; // told already
-    taken = std::move(i->ended);
-    waiters_.erase(i);
-  }
-  taken->cancel();
-}
-
-void mesh_links::tell_waiters() {
-  std::vector<waiter> told;
-  {
-    std::lock_guard guard{mutex_};
-    std::erase_if(waiters_, [&](waiter& w) {
-      if (!w.ended->done() && !w.holds()) // done: it ended with its object, or was cancelled there
-        return false;
-      told.push_back(std::move(w));
-      return true;
-    });
-  }
-  for (const auto& w : told)
-    w.end(std::nullopt);
+  return waits_.until("wait for a server of channel", subject,
+                      [this, channel = std::move(channel)] { return node_.channels.has_target(channel); }, std::move(cancel));
 }
 
 void mesh_links::drain() {
@@ -485,20 +421,17 @@ void mesh_links::drain() {
 
 void mesh_links::stop() {
   std::map<std::uint64_t, counted_ptr<link_session>> all; // in an order that a run with the same seed repeats
-  std::vector<waiter> waiting;
   {
     std::lock_guard guard{mutex_};
     if (std::exchange(stopped_, true))
       return;
     for (auto& [raw, open] : sessions_)
       all.emplace(open.number, open.session);
-    waiting = std::move(waiters_);
   }
   for (auto& [number, session] : all)
     session->close("the node is shutting down");
   transport_->stop();
-  for (auto& w : waiting)
-    w.end(error{error_kind::shutting_down, "the host is shutting down"});
+  waits_.end(error{error_kind::shutting_down, "the host is shutting down"});
 }
 
 } // namespace zlink::detail

@@ -4,6 +4,7 @@
 #include "zlink/link.hpp"
 #include "zlink/messaging/control_calls.hpp"
 #include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/link_waits.hpp"
 #include "zlink/messaging/node_holds.hpp"
 #include "zlink/placement/directory.hpp"
 #include "zlink/task.hpp"
@@ -76,13 +77,6 @@ private:
     lifecycle_generation lifecycle;
     std::shared_ptr<ingress> inbound;
   };
-  struct waiter {
-    unique_function<bool()> holds; ///< asked inside the lock
-    counted_ptr<operation<void>> ended;
-    reply_route route; ///< of a caller inside a turn
-
-    void end(std::optional<error> why) const;
-  };
 
   /// With a permit for it. Any thread.
   void take(link_session& link, byte_view frame, steady_time arrived, const std::string& source);
@@ -95,12 +89,8 @@ private:
   std::optional<std::string> refuse_manual(link_session& link, const link_identity& peer);
   task<void> judge(counted_ptr<link_session> link, link_identity peer);
   bool has_ready_link(std::string_view rid) const;
-  task<void> wait_until(const char* verb, std::string subject, unique_function<bool()> holds, std::stop_token cancel);
-  void tell_waiters();
-  std::size_t count_ready() const; ///< inside the lock
   void use(link_session& link);
   void tell_channels(link_session& link);
-  void cancel_wait(operation_base& waiting);
   link_identity self() const;
 
   node_runtime& node_;
@@ -120,7 +110,7 @@ private:
   std::uint64_t sessions_begun_ = 0;
   std::set<std::string> names_;    ///< RIDs of all peers there ever were: messages refer to them
   std::set<std::string> dialling_; ///< endpoints configured by hand that are being dialled
-  std::vector<waiter> waiters_;
+  link_waits waits_;
   bool draining_ = false;
   bool stopped_ = false;
 };

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <array>
 #include <atomic>
@@ -124,6 +125,30 @@ TEST_CASE("D-8 another unit's job is not inside this unit, and the thread bears 
   pass(*other);
   CHECK_FALSE(here);
   CHECK(std::string{name} == "zlink-unit-unde");
+}
+
+TEST_CASE("O-21 the layer's threads leave the signals that end a program to whoever waits for them") {
+  const auto blocks = [] {
+    sigset_t mine;
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mine);
+    return ::sigismember(&mine, SIGTERM) == 1 && ::sigismember(&mine, SIGINT) == 1 && ::sigismember(&mine, SIGCHLD) == 0;
+  };
+  CHECK_FALSE(blocks());
+  const auto environment = zlink::detail::make_system_environment();
+  std::binary_semaphore done{0};
+  std::atomic<int> well{0};
+  const auto look = [&] {
+    well += blocks() ? 1 : 0;
+    done.release();
+  };
+  const auto unit = environment->make_serial("unit", std::make_shared<hand_clock>());
+  unit->post(look);
+  done.acquire();
+  const auto workers = environment->make_workers({});
+  workers->submit(look);
+  done.acquire();
+  CHECK(well == 2);
+  CHECK_FALSE(blocks()); // what made them is as before
 }
 
 TEST_CASE("D-8 what a job owns is destroyed before the next job runs") {

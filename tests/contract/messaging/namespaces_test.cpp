@@ -3,7 +3,7 @@
 
 #include <concepts>
 
-namespace zlink::test::messaging {
+namespace zlink::test::messaging::namespaces {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ TEST_CASE("M-157 registration belongs into configure") {
 }
 
 } // namespace
-} // namespace zlink::test::messaging
+} // namespace zlink::test::messaging::namespaces

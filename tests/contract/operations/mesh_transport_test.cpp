@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace zlink::test {
+namespace zlink::test::mesh_transports {
 namespace {
 
 struct question {
@@ -132,4 +132,4 @@ TEST_CASE("a node of another secret is not let in, and the host is told") {
 }
 
 } // namespace
-} // namespace zlink::test
+} // namespace zlink::test::mesh_transports

@@ -67,6 +67,11 @@ void job_permits::release_here() {
     settle_pressure();
 }
 
+job_permits::pressure job_permits::state() const {
+  std::lock_guard guard{pressure_mutex_};
+  return {paused_.load(), version_};
+}
+
 void job_permits::settle_pressure() {
   // Each pass looks at the count after the flip it made: a thread that changed the count before it could see that flip
   // relied on this look.

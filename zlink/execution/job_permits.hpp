@@ -45,6 +45,11 @@ public:
   void release_here();
 
   bool paused() const noexcept { return paused_.load(); }
+  struct pressure {
+    bool paused = false;
+    std::uint64_t version = 0; ///< as the listener is told
+  };
+  pressure state() const;
   std::uint32_t permits() const noexcept { return limit_.limit(); }
   std::uint32_t in_use() const noexcept { return limit_.inside(); }
   std::size_t waiting() const noexcept { return limit_.waiting(); }
@@ -60,7 +65,7 @@ private:
   std::uint32_t resume_at_;
   pressure_listener on_pressure_;
   std::atomic<bool> paused_{false};
-  std::mutex pressure_mutex_;
+  mutable std::mutex pressure_mutex_;
   std::uint64_t version_ = 0;
 };
 

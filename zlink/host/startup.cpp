@@ -98,11 +98,11 @@ task<void> host_runtime::start() {
       caf::get_or(system.config(), "scheduler.max-threads", std::size_t{0}))));
   domain.workers = processors;
   permits = std::make_unique<job_permits>(job_permit_count(jobs, job_profile::balanced, processors), pressure_thresholds{},
-                                          [this](bool, std::uint64_t) {
+                                          [this](bool paused, std::uint64_t version) {
                                             for (auto& node : nodes)
                                               if (node->runtime().links)
                                                 for (auto& link : node->runtime().links->ready_links())
-                                                  link->set_pressure(permits->paused());
+                                                  link->set_pressure(paused, version);
                                           });
   for (auto& node : nodes) {
     node->runtime().fix_identity(*random);

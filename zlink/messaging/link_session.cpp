@@ -266,8 +266,11 @@ void link_session::consumed(std::uint64_t wire_bytes) {
   flush(held);
 }
 
-void link_session::set_pressure(bool paused) {
+void link_session::set_pressure(bool paused, std::uint64_t version) {
   lock held{mutex_};
+  if (version < pressure_version_)
+    return;
+  pressure_version_ = version;
   if (pressure_.paused == paused)
     return;
   pressure_ = {pressure_.sequence + 1, paused};

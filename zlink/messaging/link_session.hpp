@@ -138,8 +138,9 @@ public:
   record* open(byte_view frame, steady_time arrived, message_header& header);
   /// The owner has taken messages of that size which `on_message` left open.
   void consumed(std::uint64_t wire_bytes);
-  /// Tells the peer the state of this host's permits; an equal value is not sent again.
-  void set_pressure(bool paused);
+  /// Tells the peer the state of this host's permits; an equal value is not sent again. Of two calls that meet the
+  /// one with the larger version counts, whichever comes last; 0 is the beginning, without pressure.
+  void set_pressure(bool paused, std::uint64_t version);
 
   /// The owner's: what arrives here, set at the latest in `on_ready`. Only the transport's thread looks at it then.
   std::shared_ptr<ingress> inbound;
@@ -275,6 +276,7 @@ private:
   bool credit_wanted_ = false; ///< at once, not only when much has been consumed
   bool more_to_receive_ = false;
   pressure_frame pressure_;
+  std::uint64_t pressure_version_ = 0;
   std::uint64_t peer_pressure_sequence_ = 0;
 
   // Deadlines; `alarm_` is when the timer comes next.

@@ -152,8 +152,8 @@ TEST_CASE("X-98 sends beyond the encoded ones wait as they are, in order, and en
   net.a.outbound_bytes = 2'000;
   net.a.encoded_waiters = 3;
   net.start();
-  net.a.session->set_pressure(false);
-  net.b.session->set_pressure(true);
+  net.a.session->set_pressure(false, 1);
+  net.b.session->set_pressure(true, 2);
   net.settle();
   for (std::uint64_t i = 0; i < 2'000; ++i) {
     auto* r = net.make_note(std::to_string(i));
@@ -164,7 +164,7 @@ TEST_CASE("X-98 sends beyond the encoded ones wait as they are, in order, and en
   net.executor.run_for(1100ms);
   CHECK(callers.seen.size() == 1'000);
   CHECK(callers.failure(999) == error_kind::deadline_exceeded);
-  net.b.session->set_pressure(false);
+  net.b.session->set_pressure(false, 3);
   net.executor.run_for(5s);
   REQUIRE(callers.seen.size() == 2'000);
   REQUIRE(net.b.owner.messages.size() == 1'000);
@@ -178,7 +178,7 @@ TEST_CASE("S-63 a lost link ends waiting sends and requests in unavailable") {
   replies_seen callers;
   link_pair net;
   net.start();
-  net.b.session->set_pressure(true);
+  net.b.session->set_pressure(true, 4);
   net.settle();
   auto* r = net.make_note("x");
   r->reply = callers.route(1);
@@ -200,7 +200,7 @@ TEST_CASE("X-106 X-107 a paused node: sends to it wait, requests in flight compl
   net.a.session->send(net.make_request("in flight", at_a.route(1)), link_pair::to_spot("s"), net.in(1s));
   net.b.session->send(net.make_request("from b", at_b.route(2)), link_pair::to_spot("s"), net.in(1s));
   net.settle();
-  net.b.session->set_pressure(true);
+  net.b.session->set_pressure(true, 5);
   net.settle();
   CHECK(net.a.owner.pressures == std::vector<bool>{true});
   CHECK(net.a.session->peer_paused());
@@ -218,7 +218,7 @@ TEST_CASE("X-106 X-107 a paused node: sends to it wait, requests in flight compl
   CHECK(net.b.owner.messages.size() == 1);
   net.executor.run_for(40s);
   CHECK(net.a.session->ready());
-  net.b.session->set_pressure(false);
+  net.b.session->set_pressure(false, 6);
   net.settle();
   CHECK(net.a.owner.pressures == std::vector<bool>{true, false});
   CHECK(at_a.seen.size() == 2);
@@ -235,14 +235,14 @@ TEST_CASE("X-106 X-107 data admitted before the pause is held back while a reply
   net.network.cut_one_way("a", "b");
   for (int i = 0; i < 10; ++i)
     net.a.session->send(net.make_note(std::to_string(i)), link_pair::to_spot("s"), net.in(1s));
-  net.b.session->set_pressure(true);
+  net.b.session->set_pressure(true, 7);
   net.settle();
   net.a.owner.answer(0, note{"reply"});
   net.network.heal("a", "b");
   net.settle();
   CHECK(at_b.seen.size() == 1);
   CHECK(net.b.owner.messages.size() == 1); // the batch that was under way
-  net.b.session->set_pressure(false);
+  net.b.session->set_pressure(false, 8);
   net.settle();
   CHECK(net.b.owner.messages.size() == 10);
 }
@@ -250,14 +250,14 @@ TEST_CASE("X-106 X-107 data admitted before the pause is held back while a reply
 TEST_CASE("X-106 a new link learns the state before use, equal values are not sent, a stale one changes nothing") {
   link_pair net;
   net.make_sessions();
-  net.b.session->set_pressure(true);
+  net.b.session->set_pressure(true, 9);
   net.a.session->start();
   net.b.session->start();
   net.settle();
   CHECK(net.a.owner.paused_at_ready);
   CHECK(net.a.owner.pressures.empty());
   const auto batches = net.b.session->counters().batches_out.load();
-  net.b.session->set_pressure(true);
+  net.b.session->set_pressure(true, 10);
   net.settle();
   CHECK(net.b.session->counters().batches_out == batches);
 
@@ -281,6 +281,19 @@ TEST_CASE("X-106 a new link learns the state before use, equal values are not se
   other.settle();
   CHECK(other.a.session->peer_paused());
   CHECK(other.a.owner.pressures == std::vector<bool>{true});
+}
+
+TEST_CASE("X-106 of two reports that meet out of order the newer one counts") {
+  link_pair net;
+  net.start();
+  net.b.session->set_pressure(true, 3);
+  net.b.session->set_pressure(false, 4);
+  net.b.session->set_pressure(true, 3); // of the thread that came first, and was held up
+  net.settle();
+  CHECK_FALSE(net.a.session->peer_paused());
+  net.b.session->set_pressure(true, 5);
+  net.settle();
+  CHECK(net.a.session->peer_paused());
 }
 
 TEST_CASE("X-77 a flood is worked through in slices of at most 64 records, and nothing is lost") {

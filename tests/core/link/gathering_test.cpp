@@ -153,7 +153,7 @@ TEST_CASE("X-106 the peer learns of pressure at once, together with what has gat
   const gathering jobs;
   gathering::expect(true);
   s.send("a");
-  s.net.a.session->set_pressure(true);
+  s.net.a.session->set_pressure(true, 1);
   CHECK(s.connection->batches == 1);
   CHECK(s.arrived() == "a");
   CHECK(s.net.b.owner.pressures == std::vector<bool>{true});

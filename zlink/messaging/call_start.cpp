@@ -74,14 +74,13 @@ class call_start::waiting_launch final : public limit_waiter {
 public:
   waiting_launch(host_runtime& host, counted_ptr<operation_base> operation, unique_function<void()> body)
     : host_(host), operation_(std::move(operation)), body_(std::move(body)) {}
-  void on_entered() noexcept override {
-    host_.infra->post([self = std::unique_ptr<waiting_launch>{this}] { self->go(); });
-  }
+  void on_entered() noexcept override { host_.infra->post([self = std::unique_ptr<waiting_launch>{this}] { self->go(); }); }
   void go() {
     if (operation_->hold_slot())
       body_();
     else
       host_.operations.leave(); // it ended while it waited; what it would have sent is dropped with the body
+    host_.operations.used();
   }
 
 private:
@@ -90,14 +89,18 @@ private:
   unique_function<void()> body_;
 };
 
+/// A place for it at once, unless others come first.
+bool call_start::enter_at_once() { return !host_.operations.has_waiters() && host_.operations.try_enter(); }
+
 void call_start::launch(unique_function<void()> body) {
-  if (host_.operations.try_enter()) {
+  if (enter_at_once()) {
     if (!operation_.hold_slot())
       host_.operations.leave();
     body();
     return;
   }
   auto* waiting = new waiting_launch{host_, counted_ptr<operation_base>::share(&operation_), std::move(body)};
+  host_.operations.will_use(); // from here until it has: also while it stands in no line any more
   if (host_.operations.enter(*waiting))
     waiting->on_entered();
 }
@@ -112,7 +115,7 @@ void call_start::launch(submission message, call_target target, std::string mesh
     else
       host.messages.submit_to_node(std::move(m), std::move(mesh));
   };
-  if (host_.operations.try_enter()) { // the common case, without another allocation
+  if (enter_at_once()) { // the common case, without another allocation
     if (!operation_.hold_slot())
       host_.operations.leave();
     go(std::move(message));

@@ -40,6 +40,7 @@ public:
 
 private:
   class waiting_launch;
+  bool enter_at_once();
 
   host_runtime& host_;
   operation_base& operation_;

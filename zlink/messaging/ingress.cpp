@@ -32,32 +32,24 @@ ingress::label ingress::line::front(byte_view& frame) const noexcept {
   return what;
 }
 
-void ingress::line::pop(const label& front) noexcept {
-  done += sizeof front + front.frame_bytes;
-  if (!empty())
-    return;
-  done = 0;
-  content.clear();
-  if (content.capacity() > usual_line_bytes)
-    bytes{}.swap(content);
-}
+void ingress::line::pop(const label& front) noexcept { done += sizeof front + front.frame_bytes; }
 
 // -- ingress ----------------------------------------------------------------------------------------------------------
 
-ingress::ingress(job_permits& permits, counted_ptr<link_session> link, const std::string& source, delivery deliver,
+ingress::ingress(job_permits& permits, const std::string& source, delivery deliver,
                  unique_function<void(unique_function<void()>)> later)
-  : permits_(permits), source_(source), deliver_(std::move(deliver)), later_(std::move(later)), link_(std::move(link)) {}
+  : permits_(permits), source_(source), deliver_(std::move(deliver)), later_(std::move(later)) {}
 
 bool ingress::may_deliver_now() {
   return !someone_waits_.load(std::memory_order_acquire) && permits_.try_acquire();
 }
 
-void ingress::wait(byte_view frame, std::uint32_t wire_bytes, steady_time arrived) {
+void ingress::wait(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived) {
   {
     std::lock_guard guard{mutex_};
-    if (!link_)
-      return; // its last moment: the caller has been told that the link is lost
-    waiting_.add({arrived, static_cast<std::uint32_t>(frame.size()), wire_bytes}, frame);
+    if (waiting_.empty() || waiting_.back().link.get() != &link)
+      waiting_.push_back({counted_ptr<link_session>::share(&link), std::exchange(spare_, {})});
+    waiting_.back().add({arrived, static_cast<std::uint32_t>(frame.size()), wire_bytes}, frame);
     if (in_line_)
       return;
     someone_waits_.store(true, std::memory_order_relaxed);
@@ -94,22 +86,31 @@ void ingress::drain(unsigned most) {
 }
 
 void ingress::deliver_front() {
-  if (drained_.empty()) {
-    std::lock_guard guard{mutex_};
-    std::swap(drained_, waiting_);
-  }
+  if (drained_.empty())
+    take_line();
   byte_view frame;
   const auto front = drained_.front(frame);
-  deliver_(*link_, frame, front.arrived);
+  deliver_(*drained_.link, frame, front.arrived);
   drained_.pop(front);
   consumed_ += front.wire_bytes;
   if (consumed_ >= told_together_bytes)
     tell_consumed();
 }
 
+void ingress::take_line() {
+  tell_consumed();
+  auto before = std::move(drained_.link); // let go of outside of the lock
+  std::lock_guard guard{mutex_};
+  if (drained_.content.capacity() <= usual_line_bytes)
+    std::swap(spare_, drained_.content);
+  spare_.clear();
+  drained_ = std::move(waiting_.front());
+  waiting_.pop_front();
+}
+
 void ingress::tell_consumed() {
   if (consumed_ != 0)
-    link_->consumed(std::exchange(consumed_, 0));
+    drained_.link->consumed(std::exchange(consumed_, 0));
 }
 
 bool ingress::next_permitted() { return (more_waits() || !leave_line()) && permits_.acquire(*this); }
@@ -129,23 +130,13 @@ bool ingress::more_waits() {
 /// False: something has come in the meantime.
 bool ingress::leave_line() {
   std::shared_ptr<ingress> self; // both are let go of outside of the lock
-  counted_ptr<link_session> ended;
+  const auto link = std::move(drained_.link);
   std::lock_guard guard{mutex_};
   if (!waiting_.empty())
     return false;
   self = std::move(in_line_);
   someone_waits_.store(false, std::memory_order_release);
-  if (detached_)
-    ended = std::move(link_);
   return true;
-}
-
-void ingress::detach() noexcept {
-  counted_ptr<link_session> ended;
-  std::lock_guard guard{mutex_};
-  detached_ = true;
-  if (!in_line_)
-    ended = std::move(link_);
 }
 
 } // namespace zlink::detail

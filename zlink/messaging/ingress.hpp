@@ -1,4 +1,5 @@
-// Messages that came by one link and wait for a host permit: in order, as the bytes that came.
+// Messages that came from one run of a peer and wait for a host permit: in order, as the bytes that came (X-86, X-92, X-101,
+// It outlives a link, so that what comes by the next one stays behind (M-148).
 #pragma once
 
 #include "zlink/execution/job_permits.hpp"
@@ -6,6 +7,7 @@
 #include "zlink/unique_function.hpp"
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -16,17 +18,16 @@ public:
   /// Opens a frame and brings its message to its target; a permit is held for it. Any thread, one call at a time and in order.
   using delivery = unique_function<void(link_session& link, byte_view frame, steady_time arrived)>;
   /// `source`: the peer's RID, which outlives every record. `later` runs a job on a thread of the layer.
-  ingress(job_permits& permits, counted_ptr<link_session> link, const std::string& source, delivery deliver,
+  ingress(job_permits& permits, const std::string& source, delivery deliver,
           unique_function<void(unique_function<void()>)> later);
 
   /// True: there is a permit and nobody waits; the caller delivers now, with that permit. False: call `wait()`. The
   /// transport's thread only.
   bool may_deliver_now();
-  /// Delivers the frame later, in order and with a permit; then the link gets credit for `wire_bytes`.
-  void wait(byte_view frame, std::uint32_t wire_bytes, steady_time arrived);
+  /// Delivers the frame later, in order and with a permit; then the link gets credit for `wire_bytes`. Of a link that has
+  /// ended meanwhile it is delivered all the same, and nobody is told.
+  void wait(link_session& link, byte_view frame, std::uint32_t wire_bytes, steady_time arrived);
   const std::string& source() const noexcept { return source_; }
-  /// The link is gone: what waits is still delivered, nobody is told.
-  void detach() noexcept;
 
   void on_entered() noexcept override;
   void on_entered_here() noexcept override;
@@ -37,8 +38,9 @@ private:
     std::uint32_t frame_bytes;
     std::uint32_t wire_bytes;
   };
-  /// Each a label with its frame behind it; the memory serves again.
+  /// What came by one link, each a label with its frame behind it; the memory serves again.
   struct line {
+    counted_ptr<link_session> link;
     bytes content;
     std::size_t done = 0;
     bool empty() const noexcept { return done == content.size(); }
@@ -50,6 +52,7 @@ private:
   /// Only by who has got the permit of the place in line: nobody else is in here.
   void drain(unsigned most);
   void deliver_front();
+  void take_line();
   /// A permit for the next one, or the place in line until there is one. False also when nothing waits any more.
   bool next_permitted();
   bool more_waits();
@@ -61,9 +64,8 @@ private:
   delivery deliver_;
   unique_function<void(unique_function<void()>)> later_;
   std::mutex mutex_;
-  counted_ptr<link_session> link_;   ///< as long as it is ready, or something waits
-  bool detached_ = false;
-  line waiting_;
+  std::deque<line> waiting_;         ///< none empty
+  bytes spare_;                      ///< memory for the next line
   line drained_;                     ///< taken from `waiting_`; whoever drains uses it, without the lock
   std::uint64_t consumed_ = 0;       ///< and not told yet
   std::shared_ptr<ingress> in_line_; ///< keeps itself alive while something waits

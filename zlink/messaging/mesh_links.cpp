@@ -240,11 +240,13 @@ void mesh_links::on_ready(link_session& link) {
       p.ready = counted_ptr<link_session>::share(&link);
       p.wanted = true;
       const auto& source = *names_.insert(link.peer().rid).first;
-      link.inbound = std::make_shared<ingress>(
-        *host.permits, p.ready, source,
-        [this, &source](link_session& from, byte_view frame, steady_time arrived) { take(from, frame, arrived, source); },
-        [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
-      p.inbound = link.inbound;
+      if (!p.inbound || p.inbound_of != link.peer().lifecycle)
+        p.inbound = std::make_shared<ingress>(
+          *host.permits, source,
+          [this, &source](link_session& from, byte_view frame, steady_time arrived) { take(from, frame, arrived, source); },
+          [&host](unique_function<void()> job) { host.infra->post(std::move(job)); });
+      p.inbound_of = link.peer().lifecycle;
+      link.inbound = p.inbound;
     }
   }
   if (extra)
@@ -256,7 +258,8 @@ void mesh_links::on_ready(link_session& link) {
 }
 
 void mesh_links::use(link_session& link) {
-  link.set_pressure(node_.host().permits->paused());
+  const auto now = node_.host().permits->state(); // of a change that comes meanwhile the listener tells, with a newer version
+  link.set_pressure(now.paused, now.version);
   node_.channels.peer_ready(link.peer());
   if (node_.channels.revision() != link.self().revision.value) // changed since this link began
     tell_channels(link);
@@ -298,7 +301,7 @@ bool mesh_links::on_message(link_session& link, byte_view frame, std::uint32_t w
     take(link, frame, arrived, inbound->source());
     return true;
   }
-  inbound->wait(frame, wire_bytes, arrived);
+  inbound->wait(link, frame, wire_bytes, arrived);
   return false;
 }
 
@@ -354,20 +357,17 @@ void mesh_links::on_undecodable(link_session&, const std::string&) {
 void mesh_links::on_down(link_session& link, const std::string&) {
   auto& host = node_.host();
   auto held = counted_ptr<link_session>::share(&link); // one that came while the node was ending is in no list
-  std::shared_ptr<ingress> inbound;
+  bool was_ready = false;
   {
     std::lock_guard guard{mutex_};
     sessions_.erase(&link);
     if (const auto p = peers_.find(link.peer().rid); p != peers_.end() && p->second.ready.get() == &link) {
       p->second.ready = nullptr;
-      inbound = std::move(p->second.inbound);
+      was_ready = true;
     }
   }
-  const bool was_ready = inbound != nullptr;
-  if (was_ready) {
+  if (was_ready)
     node_.channels.peer_gone(link.peer().rid);
-    inbound->detach();
-  }
   host.infra->post([this, held, was_ready] {
     controls_.link_lost(*held);
     if (was_ready)

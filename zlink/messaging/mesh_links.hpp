@@ -75,7 +75,8 @@ private:
     bool dialling = false;
     endpoint where;
     lifecycle_generation lifecycle;
-    std::shared_ptr<ingress> inbound;
+    std::shared_ptr<ingress> inbound; ///< of that run of the peer
+    lifecycle_generation inbound_of;
   };
 
   /// With a permit for it. Any thread.

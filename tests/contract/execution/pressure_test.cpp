@@ -3,6 +3,8 @@
 
 #include "zlink/host/host_runtime.hpp"
 
+#include <functional>
+
 namespace pressure_test {
 
 using namespace zlink::test;
@@ -11,9 +13,11 @@ using zlink::testing::mesh;
 using zlink::testing::mesh_options;
 
 /// Two hosts, of which each admits so many jobs that have not started.
-mesh_options with_jobs(std::uint32_t jobs) {
+mesh_options with_jobs(std::uint32_t jobs, std::uint64_t seed = 0, std::chrono::milliseconds link_delay = {}) {
   mesh_options options;
   options.hosts = 2;
+  options.seed = seed;
+  options.max_link_delay = link_delay;
   options.adjust = [jobs](std::size_t, zlink::host_options& o) { o.max_jobs = jobs; };
   return options;
 }
@@ -31,7 +35,8 @@ struct scenery {
   std::string free; ///< on the same host as "held"
   std::string far;  ///< on the other one
 
-  scenery(stage& scene, std::uint32_t jobs) : net(with_jobs(jobs)) {
+  scenery(stage& scene, std::uint32_t jobs, std::uint64_t seed = 0, std::chrono::milliseconds link_delay = {})
+    : net(with_jobs(jobs, seed, link_delay)) {
     scene.acts["hold"] = hold_at("d");
     net.start(serve(scene));
     net.run(ask_spot(net.host(0), "held", "prepared"));
@@ -133,6 +138,69 @@ TEST_CASE("X-103 with few permits, senders on three hosts, and any order of jobs
       }
     for (std::size_t at = 0; at < 3; ++at)
       CHECK(net.host(at).runtime().permits->in_use() == 0);
+  }
+}
+
+/// The numbers that ran, as they did.
+std::vector<int> numbers_in(const stage& scene) {
+  std::vector<int> all;
+  for (const auto& what : scene.log)
+    if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos)
+      all.push_back(std::stoi(what));
+  return all;
+}
+
+TEST_CASE("M-148 X-103 what waits for permits keeps its place when its link is replaced") {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    stage scene;
+    scenery s{scene, 1 + static_cast<std::uint32_t>(seed % 4), seed, 2ms};
+    const auto send = [&](int first, int last) {
+      for (int i = first; i < last; ++i)
+        (void)tell_spot(s.net.host(s.stranger), "held", std::to_string(i));
+    };
+    send(0, 8);
+    s.net.advance(20ms); // some wait for permits as they came, the others at the sender
+    s.net.lose_links(s.owner, s.stranger);
+    s.net.advance(1ms);
+    s.net.run(s.net.host(s.stranger).mesh("m").until_peers_ready(1));
+    s.net.run(s.net.host(s.owner).mesh("m").until_peers_ready(1));
+    send(100, 108);
+    s.net.advance(20ms);
+    scene.open("d");
+    s.net.advance(3s);
+    const auto ran = numbers_in(scene);
+    CHECK(ran.size() >= 8);
+    CHECK(std::ranges::adjacent_find(ran, std::greater_equal<>{}) == ran.end());
+    CHECK(s.permits() == 0);
+  }
+}
+
+TEST_CASE("M-151 M-148 X-100 sends that wait for a place among the operations are not overtaken by later ones") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    stage scene;
+    auto options = with_jobs(0);
+    options.seed = seed;
+    options.adjust = [seed](std::size_t, zlink::host_options& o) {
+      o.max_operations = 1 + static_cast<std::uint32_t>(seed % 4);
+      o.application_lane_records = 3;
+    };
+    mesh net{options};
+    net.start(serve(scene));
+    net.run(ask_spot(net.host(0), "held", "prepared"));
+    net.run(ask_spot(net.host(1), "held", "prepared"));
+    const auto from = seed % 2;
+    for (int i = 0; i < 120; ++i) {
+      (void)tell_spot(net.host(from), "held", std::to_string(i));
+      if (i % 7 == 6)
+        net.run(ask_spot(net.host(1 - from), "other", "a few steps"));
+    }
+    net.run_until_idle();
+    net.advance(3s);
+    const auto ran = numbers_in(scene);
+    CHECK(ran.size() > 20);
+    CHECK(std::ranges::adjacent_find(ran, std::greater_equal<>{}) == ran.end());
   }
 }
 

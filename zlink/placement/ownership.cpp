@@ -89,9 +89,6 @@ task<ownership::claim_end> ownership::try_claim(steady_time until) {
       refusal_ = failed->text;
     co_return claim_end::unconfirmed;
   }
-  if (!settled(*seen_epoch))
-    co_return claim_end::unsettled;
-
   if (seen_lease->record) {
     const auto& token = seen_lease->record->token;
     const bool ours =
@@ -101,6 +98,11 @@ task<ownership::claim_end> ownership::try_claim(steady_time until) {
     if (!seen_epoch->record)
       co_return claim_end::unconfirmed; // the two reads saw different data sets
     co_return adopt(token, seen_epoch->record->epoch, sent_at, *seen_lease->expires_at, seen_lease->now);
+  }
+  if (lost_ && (!seen_epoch->record || seen_epoch->record->epoch != *lost_)) {
+    auto settling = settle(*seen_epoch, until);
+    if (!co_await std::move(settling))
+      co_return watch_ ? claim_end::unsettled : claim_end::unconfirmed;
   }
   // An attempt that still might come through needs the counter as it was.
   if (seen_counter->record)
@@ -119,6 +121,10 @@ task<ownership::claim_end> ownership::send_claim(const observed<epoch_record>& e
   claim->batch.conditions.push_back(steps::as_read(epoch_key(), epoch));
   if (!epoch.record)
     claim->batch.mutations.push_back({epoch_key(), encode(epoch_record{wanted}), std::nullopt});
+  if (watch_) {
+    claim->batch.conditions.push_back({store_condition::test::value, watch_key(owner_), encode(epoch_record{watch_->mark})});
+    claim->batch.mutations.push_back(steps::erased(watch_key(owner_)));
+  }
   if (std::find(attempts_.begin(), attempts_.end(), claim->token.lease) == attempts_.end())
     attempts_.push_back(claim->token.lease);
   const auto sent_at = calls_.now();
@@ -131,16 +137,34 @@ task<ownership::claim_end> ownership::send_claim(const observed<epoch_record>& e
 
 /// The rows that said who owns what are gone with the former data set, but their owners learn it one by one, at their next
 /// renewal, and admit work until then. All of them have stopped when a lease of that data set can be none any more: until
-/// then this host claims nothing, so that nobody gives an id a second owner (S-142, S-2).
-bool ownership::settled(const observed<epoch_record>& epoch) const {
-  if (!lost_ || (epoch.record && epoch.record->epoch == lost_->epoch))
-    return true;
-  return calls_.now() >= lost_->at + settings_.ttl;
+/// then this host claims nothing, so that nobody gives an id a second owner (S-142, S-2). A data set that came and went in
+/// the meantime had owners, too: what this host leaves in the store goes with it, and then the wait begins anew.
+task<bool> ownership::settle(const observed<epoch_record>& epoch, steady_time until) {
+  if (watch_) {
+    auto reading = calls_.read<epoch_record>(watch_key(owner_), until);
+    const auto outcome = co_await std::move(reading);
+    const auto* seen = seen_in(outcome);
+    if (seen == nullptr)
+      co_return false;
+    if (seen->record && seen->record->epoch == watch_->mark)
+      co_return calls_.now() >= watch_->since + settings_.ttl;
+    watch_.reset();
+  }
+  const auto mark = random_.next_id();
+  store_batch batch;
+  batch.conditions.push_back(steps::as_read(epoch_key(), epoch));
+  batch.mutations.push_back({watch_key(owner_), encode(epoch_record{mark}), 4 * settings_.ttl});
+  auto writing = calls_.write(std::move(batch), until);
+  const auto written = co_await std::move(writing);
+  if (written && written->applied)
+    watch_ = {mark, calls_.now()};
+  co_return false;
 }
 
 ownership::claim_end ownership::adopt(const owner_token& token, const detail::unique_id& epoch, steady_time sent_at,
                                       store_time expires_at, store_time now) {
   attempts_.clear();
+  watch_.reset();
   token_ = token;
   epoch_ = epoch;
   expires_at_ = {};
@@ -195,7 +219,7 @@ task<void> ownership::keep() {
       announce();
     }
     if (end == claim_end::unsettled)
-      next_ = lost_->at + settings_.ttl;
+      next_ = watch_->since + settings_.ttl;
   }
 }
 
@@ -262,7 +286,7 @@ void ownership::announce() {
 void ownership::lose() {
   const auto token = *std::exchange(token_, std::nullopt);
   deadline_.lose();
-  lost_ = {*std::exchange(epoch_, std::nullopt), calls_.now()};
+  lost_ = std::exchange(epoch_, std::nullopt);
   if (events_.deadline)
     events_.deadline(std::nullopt);
   if (events_.lost)

@@ -82,7 +82,8 @@ private:
   task<claim_end> try_claim(steady_time until);
   task<claim_end> send_claim(const observed<epoch_record>& epoch, const observed<counter_record>& counter,
                              steady_time until);
-  bool settled(const observed<epoch_record>& epoch) const;
+  /// True: whoever owned something by the lost data set, or by one in between, has stopped.
+  task<bool> settle(const observed<epoch_record>& epoch, steady_time until);
   claim_end adopt(const owner_token& token, const detail::unique_id& epoch, steady_time sent_at, store_time expires_at,
                   store_time now);
   task<void> keep();
@@ -106,11 +107,12 @@ private:
   std::optional<detail::unique_id> epoch_;         ///< of the data set that holds our lease (S-142)
   std::vector<detail::lease_generation> attempts_; ///< sent in claims whose end is not known
   std::optional<steady_time> confirmed_at_;
-  struct lost_lease {
-    detail::unique_id epoch;
-    steady_time at;
+  std::optional<detail::unique_id> lost_; ///< the data set of the latest lease that was lost
+  struct watch {
+    detail::unique_id mark; ///< stands in the store
+    steady_time since;
   };
-  std::optional<lost_lease> lost_; ///< the latest one
+  std::optional<watch> watch_; ///< over another data set than the lost one, before anything is claimed in it
   store_time expires_at_{};
   steady_time next_{}; ///< when the next claim or renewal starts
   std::string mistake_;

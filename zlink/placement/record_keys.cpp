@@ -16,6 +16,7 @@ constexpr char counter_mark = 'n';
 constexpr char terminal_mark = 't';
 constexpr char content_mark = 'q';
 constexpr char epoch_mark = 'e';
+constexpr char watch_mark = 'w';
 
 std::string marked(char mark, std::string_view rest) {
   std::string key;
@@ -104,6 +105,7 @@ std::string terminal_key(std::string_view source_rid, detail::lifecycle_generati
 }
 
 std::string content_key(const detail::unique_id& reservation) { return with_id(content_mark, reservation); }
+std::string watch_key(const detail::unique_id& owner) { return with_id(watch_mark, owner); }
 std::string epoch_key() { return std::string{epoch_mark}; }
 
 std::string actor_prefix() { return std::string{actor_mark}; }

@@ -33,6 +33,8 @@ std::string terminal_key(std::string_view source_rid, detail::lifecycle_generati
 /// A creation request that is too long for its row.
 std::string content_key(const detail::unique_id& reservation);
 std::string epoch_key();
+/// What a host leaves in a data set that is not the one of its lease, to see that it is still the same later (S-142).
+std::string watch_key(const detail::unique_id& owner);
 
 /// For scans. Ids follow the prefix: `id_in_key`.
 std::string actor_prefix();

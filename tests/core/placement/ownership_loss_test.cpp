@@ -132,6 +132,36 @@ TEST_CASE("S-142 S-2 nobody claims anew in an emptied store while another host s
   CHECK(late.owner->held());
 }
 
+TEST_CASE("S-142 S-2 a data set that came and went while a host waited had owners, too: it waits for them as well") {
+  for (int gap = 1; gap <= 30; ++gap) {
+    CAPTURE(gap);
+    shared_world w;
+    keeper_host early{w}, late{w};
+    early.started();
+    w.executor.run_for(3s);
+    late.started();
+    w.executor.run_for(1s);
+    w.wipe();
+    w.executor.run_for(15s + gap * 200ms); // `early` claims within that time, `late` a little later
+    const auto second = w.see<epoch_record>(epoch_key()).record;
+    w.wipe();
+    for (int i = 0; i < 200; ++i) {
+      w.executor.run_for(100ms);
+      const auto epoch = w.see<epoch_record>(epoch_key()).record;
+      if (!epoch || epoch == second)
+        continue;
+      const auto admits_by_another = [&](keeper_host& one) {
+        return one.owner->held() && !w.see<lease_record>(one.lease()).record;
+      };
+      CHECK_FALSE(admits_by_another(early));
+      CHECK_FALSE(admits_by_another(late));
+    }
+    w.executor.run_for(20s);
+    CHECK(early.owner->held());
+    CHECK(late.owner->held());
+  }
+}
+
 TEST_CASE("S-142 S-44 in the same data set a lost lease is claimed again at once") {
   shared_world w;
   keeper_host a{w};

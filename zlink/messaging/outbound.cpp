@@ -246,8 +246,8 @@ bool outbound::try_known(record* r, std::string_view id, const instance_intent* 
     return false;
   try {
     return link->try_send(r, header_for(id, route.get(), intent, nullptr)) == admission::admitted;
-  } catch (const encode_error&) {
-    return false; // told where the call ends
+  } catch (...) {
+    return false; // it has no encoding: told where the call ends
   }
 }
 

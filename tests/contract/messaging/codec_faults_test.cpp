@@ -65,6 +65,20 @@ TEST_CASE("X-164 X-165 M-137 an encoding that throws no std::exception ends its 
   }
 }
 
+TEST_CASE("X-164 M-2 a send that has no encoding ends in invalid_operation, whether its way is known or not") {
+  for (const auto age : {std::chrono::milliseconds{0}, std::chrono::milliseconds{15'000}}) {
+    CAPTURE(age.count());
+    evidence log;
+    mesh net{{.hosts = 2, .adjust = [age](std::size_t, host_options& options) { options.route_cache_max_age = age; }}};
+    const auto moody = start_moody(net, log);
+    net.run(ask_at(net.host(1), "c", "alive"));
+    moody->throws_at = "encode probe.note";
+    CHECK(failure(net, net.host(1).spots().send_to_spot("c", note{"1"}).submit()) == error_kind::invalid_operation);
+    moody->throws_at.clear();
+    net.run(net.host(1).spots().send_to_spot("c", note{"2"}).submit());
+  }
+}
+
 TEST_CASE("X-164 M-4 C-104 a first message that has no encoding ends in invalid_operation at once, and does not block the id") {
   for (std::size_t from : {0, 1}) {
     CAPTURE(from);

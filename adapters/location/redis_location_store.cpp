@@ -27,7 +27,7 @@ store_failure not_understood() {
 store_time time_at(std::int64_t microseconds) noexcept { return store_time{std::chrono::microseconds{microseconds}}; }
 
 std::optional<store_time> time_in(const redisReply* part) noexcept {
-  return part != nullptr && is_integer(*part) ? std::optional{time_at(part->integer)} : std::nullopt;
+  return part != nullptr && is_instant(*part) ? std::optional{time_at(part->integer)} : std::nullopt;
 }
 
 /// A stored value: version, expiry, bytes.
@@ -41,7 +41,8 @@ std::optional<store_value> parse_value(const redisReply* part) {
   value.bytes = text.substr(redis_header_bytes);
   if (expiry != never) {
     std::int64_t microseconds = 0;
-    if (std::from_chars(expiry.data(), expiry.data() + expiry.size(), microseconds).ec != std::errc{})
+    if (std::from_chars(expiry.data(), expiry.data() + expiry.size(), microseconds).ec != std::errc{}
+        || !is_instant(microseconds))
       return std::nullopt;
     value.expires_at = time_at(microseconds);
   }

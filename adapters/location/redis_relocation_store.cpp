@@ -68,11 +68,11 @@ store_outcome<std::optional<blob_value>> blob_in(const redisReply& reply) {
   const auto* now = part_of(reply, 0);
   const auto* left = part_of(reply, 1);
   const auto* bytes = part_of(reply, 2);
-  if (now == nullptr || !is_integer(*now))
+  if (now == nullptr || !is_instant(*now))
     return not_understood();
   if (left == nullptr)
     return std::optional<blob_value>{};
-  if (!is_integer(*left) || bytes == nullptr || !is_string(*bytes))
+  if (!is_integer(*left) || left->integer < 0 || left->integer > (latest_instant - now->integer) / 1000 || bytes == nullptr || !is_string(*bytes))
     return not_understood();
   blob_value blob;
   blob.bytes = text_of(*bytes);

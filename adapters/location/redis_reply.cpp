@@ -39,7 +39,28 @@ const known_refusal* find_refusal(std::string_view error) noexcept {
   return nullptr;
 }
 
+/// More parts than any answer to us has: memory for them is not even asked for.
+constexpr int most_parts = 65'536;
+
+using array_maker = void* (*)(const redisReadTask*, int);
+
+array_maker usual_array() {
+  static const auto usual = [] {
+    const std::unique_ptr<redisReader, decltype(&::redisReaderFree)> any{::redisReaderCreate(), &::redisReaderFree};
+    return any->fn->createArray;
+  }();
+  return usual;
+}
+
+void* bounded_array(const redisReadTask* task, int parts) { return parts > most_parts ? nullptr : usual_array()(task, parts); }
+
 } // namespace
+
+redis_reader::redis_reader() : reader_(::redisReaderCreate(), &::redisReaderFree) {
+  make_ = *reader_->fn;
+  make_.createArray = &bounded_array;
+  reader_->fn = &make_;
+}
 
 std::string_view error_code(std::string_view error) noexcept {
   if (error.starts_with("ERR Error running script")) {

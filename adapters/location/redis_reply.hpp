@@ -22,7 +22,9 @@ using redis_reply = std::unique_ptr<redisReply, free_redis_reply>;
 /// Cuts replies out of a stream of bytes.
 class redis_reader {
 public:
-  redis_reader() : reader_(::redisReaderCreate(), &::redisReaderFree) {}
+  redis_reader();
+  redis_reader(const redis_reader&) = delete;
+  redis_reader& operator=(const redis_reader&) = delete;
   void feed(const char* bytes, std::size_t size) { ::redisReaderFeed(reader_.get(), bytes, size); }
   /// The next whole reply, or null. `broken()` if what came is no reply.
   redis_reply next() {
@@ -34,12 +36,17 @@ public:
   bool broken() const noexcept { return broken_; }
 
 private:
+  redisReplyObjectFunctions make_; ///< the reader's own, with a bound on arrays
   std::unique_ptr<redisReader, decltype(&::redisReaderFree)> reader_;
   bool broken_ = false;
 };
 
+/// What a server can mean by a time in microseconds, or by a span: everything else is nonsense, and would not fit in ours.
+inline constexpr std::int64_t latest_instant = std::int64_t{1} << 53;
+inline bool is_instant(std::int64_t number) noexcept { return number >= 0 && number <= latest_instant; }
 inline bool is_error(const redisReply& reply) noexcept { return reply.type == REDIS_REPLY_ERROR; }
 inline bool is_integer(const redisReply& reply) noexcept { return reply.type == REDIS_REPLY_INTEGER; }
+inline bool is_instant(const redisReply& reply) noexcept { return is_integer(reply) && is_instant(reply.integer); }
 /// Text of a string, status or error reply.
 inline std::string_view text_of(const redisReply& reply) noexcept {
   return reply.str == nullptr ? std::string_view{} : std::string_view{reply.str, static_cast<std::size_t>(reply.len)};

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,28 @@ TEST_CASE("S-132 a script that is unknown is sent as a whole, once") {
   r.pipeline.answered(reply_of(":1\r\n"));
   r.pipeline.answered(reply_of("-NOSCRIPT No matching script.\r\n"));
   CHECK(r.ends == texts{"one answered", "two not applied"});
+}
+
+TEST_CASE("S-157 an array longer than any answer breaks the connection before memory is asked for") {
+  for (const auto* wire : {"*2147483647\r\n", "*99999999999\r\n", "*65537\r\n"}) {
+    redis_reader reader;
+    reader.feed(wire, std::string_view{wire}.size());
+    CHECK(reader.next() == nullptr);
+    CHECK(reader.broken());
+  }
+  redis_reader reader;
+  reader.feed("*65536\r\n:1\r\n", 12);
+  CHECK(reader.next() == nullptr);
+  CHECK_FALSE(reader.broken());
+}
+
+TEST_CASE("S-15 a time that no server can mean is nonsense") {
+  for (const std::int64_t number : {std::int64_t{0}, std::int64_t{1'790'000'000'000'000}, latest_instant})
+    CHECK(is_instant(number));
+  for (const std::int64_t number : {std::int64_t{-1}, latest_instant + 1, std::numeric_limits<std::int64_t>::max()})
+    CHECK_FALSE(is_instant(number));
+  CHECK_FALSE(is_instant(*reply_of(":9223372036854775807\r\n")));
+  CHECK_FALSE(is_instant(*reply_of("$1\r\n1\r\n")));
 }
 
 TEST_CASE("S-157 what an error reply means for a change") {

@@ -1,6 +1,6 @@
 // Link sessions over real transports: the same on each of them.
 #include "tests/contract/link_conformance.hpp"
-#include "tests/sim/manual_executor.hpp"
+#include "zlink/execution/system_executor.hpp"
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/packet.hpp"
 
@@ -64,9 +64,9 @@ private:
 
 TEST_CASE("S-59 M-135 sessions over a transport: requests are answered, and fail when the other node stops") {
   for_each_transport([](transports_under_test& nodes) {
-    const auto time = std::make_shared<manual_clock>();
-    manual_executor executor{time};
-    infrastructure infra{executor.make_serial("infra", time), time};
+    const auto time = std::make_shared<system_clock>();
+    const auto environment = make_system_environment();
+    infrastructure infra{environment->make_serial("infra", time), time};
     codec_registry codecs;
     answering_owner owners[2];
     counted_ptr<link_session> sessions[2];
@@ -122,6 +122,6 @@ TEST_CASE("S-59 M-135 sessions over a transport: requests are answered, and fail
     nodes.node(1).stop();
     nodes.node(2).stop();
     nodes.until([] { return true; });
-    executor.run_for(std::chrono::seconds{2});
+    infra.stop();
   });
 }

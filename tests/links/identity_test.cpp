@@ -2,7 +2,7 @@
 #include "adapters/tcp/tcp_link.hpp"
 #include "tests/links/certificates.hpp"
 #include "tests/links/poll.hpp"
-#include "tests/sim/manual_executor.hpp"
+#include "zlink/execution/system_executor.hpp"
 #include "zlink/messaging/link_session.hpp"
 
 #include <doctest/doctest.h>
@@ -85,7 +85,7 @@ struct meeting {
   ~meeting() {
     for (auto& node : nodes)
       node->stop();
-    executor.run_for(std::chrono::seconds{2});
+    infra.stop();
   }
   static std::shared_ptr<tcp_link> make(test_authority& authority, const std::string& name) {
     tcp_link_options options;
@@ -95,9 +95,9 @@ struct meeting {
   }
 
   test_authority authority;
-  std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>();
-  manual_executor executor{time};
-  infrastructure infra{executor.make_serial("infra", time), time};
+  std::shared_ptr<system_clock> time = std::make_shared<system_clock>();
+  std::shared_ptr<execution_environment> environment = make_system_environment();
+  infrastructure infra{environment->make_serial("infra", time), time};
   codec_registry codecs;
   noting_owner owners[2];
   std::shared_ptr<tcp_link> nodes[2]{make(authority, "a"), make(authority, "b")};

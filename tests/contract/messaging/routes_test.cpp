@@ -108,6 +108,48 @@ TEST_CASE("M-75 the store is read for direct calls without a route, not for node
   CHECK(std::pair{reads_of(net, 0), reads_of(net, 1)} == before);
 }
 
+TEST_CASE("S-105 a look-up answers Ready, Missing, unavailable or a store failure: only the first is kept, only the second may create") {
+  evidence log;
+  mesh net{2};
+  start_probes(net, log);
+  auto& caller = net.host(1);
+  const auto end_of = [&](const std::string& id, bool intent) {
+    auto call = caller.spots().request_to_spot(id, ask{"x"});
+    call.timeout(2s);
+    if (intent)
+      call.instance_spot("probe");
+    auto end = net.run(as_result(call.submit<answer>()));
+    return end ? std::optional<error_kind>{} : end.error().kind();
+  };
+  const auto kept = [&](const std::string& id) {
+    return caller.runtime().messages.routes.cache.find(id, caller.runtime().time->now()) != nullptr;
+  };
+  for (const auto* id : {"ready", "unread", "orphan"})
+    net.run(ask_at(net.host(0), id, "alive"));
+  CHECK(end_of("ready", false) == std::nullopt);
+  CHECK(kept("ready"));
+  CHECK(end_of("nobody", false) == error_kind::not_found);
+  CHECK_FALSE(kept("nobody"));
+
+  net.cut_store(1);
+  for (const bool intent : {false, true}) {
+    CHECK(end_of("unread", intent) == error_kind::unavailable);
+    CHECK_FALSE(kept("unread"));
+  }
+  net.heal();
+
+  net.cut_store(0);
+  net.advance(16s); // its lease is over, its rows stay
+  for (const bool intent : {false, true}) {
+    CHECK(end_of("orphan", intent) == error_kind::unavailable);
+    CHECK_FALSE(kept("orphan"));
+    CHECK(caller.runtime().objects.find("orphan") == nullptr);
+  }
+  caller.mesh("m").placement_weight(100);
+  net.advance(2s);
+  CHECK(end_of("fresh", true) == std::nullopt); // of nobody: it comes to life here
+}
+
 // -- what ends a route ------------------------------------------------------------------------------------------------
 
 /// "c", a room, goes from host 0 to host 2; host 1 still knows the way to host 0.

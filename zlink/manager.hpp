@@ -104,7 +104,7 @@ public:
   }
   Call&& timeout(time_span limit) && { return std::move(timeout(limit)); }
 
-  /// Ends with an outcome, also a rejection; fails with the kinds of chapter "creation" of the reference.
+  /// Ends with an outcome, also a rejection; fails with the kinds of `error_kind`.
   task<Result> submit(std::stop_token cancel = {}) {
     return self().call_.template start<Result>(turn_use::submit, std::move(cancel));
   }
@@ -170,7 +170,9 @@ public:
   spot_get_or_create_call get_or_create(std::string spot_id, std::string spot_type) const;
   /// The ref of a Ready User or Instance Spot, or nothing; never creates (C-66).
   task<std::optional<spot_ref>> find(std::string spot_id, std::stop_token cancel = {}) const;
-  /// Closes exactly this incarnation of a User Spot (C-112, C-113). False: it is gone, or Actors are still members (C-114).
+  /// Closes exactly this incarnation of a User Spot, or of an Instance Spot whose owner's lease has ended: a live one closes
+  /// itself, and this is `invalid_operation` (C-112, C-113, S-79). Before the lease of a dead owner has ended: `unavailable`.
+  /// False: it is gone, or Actors are still members (C-114).
   task<bool> close(spot_ref spot, std::stop_token cancel = {}) const;
 
   explicit spot_manager(detail::host_runtime& host) noexcept : host_(&host) {}

@@ -314,7 +314,10 @@ public:
   /// A routing id of one's own choice, 1..255 bytes of UTF-8, for a node without object role in a host without stores
   /// (C-9). No two nodes of a mesh may have the same.
   mesh_node& fixed_rid(std::string rid);
+  /// An address of this machine to listen on, or 0.0.0.0 or :: for all of them. Default: `host_options::bind_host`.
   mesh_node& bind_host(std::string host);
+  /// Where peers reach this node: a name or an address without port, no wildcard. Default: `bind_host` if it is set here,
+  /// else `host_options::advertise_host`, else where it listens.
   mesh_node& advertise_host(std::string host);
   /// 0: the system picks one (C-14).
   mesh_node& listen_port(std::uint16_t port);

@@ -18,6 +18,7 @@
 #include "zlink/metadata.hpp"
 #include "zlink/packet.hpp"
 #include "zlink/queries.hpp"
+#include "zlink/redis_store.hpp"
 #include "zlink/relocation_policy.hpp"
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"

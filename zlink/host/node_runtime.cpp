@@ -76,10 +76,10 @@ void collect_link_mistakes(const node_settings& settings, const std::string& bin
   if (settings.secret && (settings.secret->size() < 16 || settings.secret->size() > 1024))
     mistakes.push_back(name + "secret takes 16 to 1024 bytes, got " + std::to_string(settings.secret->size()));
   if (!settings.tls && !is_loopback(bind))
-    mistakes.push_back(name + "bind_host " + bind + " is not loopback: tls is required there");
+    mistakes.push_back(name + "bind_host " + bind + " is not loopback: tls is required there; give mesh_node::tls the files cert, key and ca");
   for (const auto& peer : settings.peers)
     if (!settings.tls && !is_loopback(peer.host))
-      mistakes.push_back(name + "peer " + to_string(peer) + " is not loopback: tls is required there");
+      mistakes.push_back(name + "peer " + to_string(peer) + " is not loopback: tls is required there; give mesh_node::tls the files cert, key and ca");
 }
 
 } // namespace
@@ -150,6 +150,8 @@ void node_runtime::collect_mistakes(std::vector<std::string>& mistakes) const {
   const auto wildcard = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
   if (wildcard(bind) && advertise.empty())
     mistakes.push_back(name + "bind_host " + bind + " needs an advertise_host that peers can reach");
+  if (std::ranges::count(advertise, ':') == 1) // two or more: an address of IPv6
+    mistakes.push_back(name + "advertise_host " + advertise + " holds a port; that is listen_port");
   if (wildcard(advertise))
     mistakes.push_back(name + "advertise_host " + advertise + " is no address that peers can reach");
   if (!host_.options.transport)

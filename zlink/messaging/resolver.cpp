@@ -126,7 +126,7 @@ task<resolution> resolver::judge_row(placement::observed_object seen) {
       co_return found;
     case placement::lease_health::over:
       found.what = resolved::unavailable;
-      found.why = "its owner is gone";
+      found.why = "its owner is gone; close it by its ref to release the id";
       co_return found;
   }
   const auto until = placement::local_deadline(asked, host_.time->now(), *lease->expires_at, lease->now,

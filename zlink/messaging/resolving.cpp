@@ -241,7 +241,7 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
   }
   auto link = link_to(route.mesh_name, route.node_rid);
   if (!link) {
-    message.fail({error_kind::unavailable, "no link to the owner of " + described(message.id())});
+    message.fail({error_kind::unavailable, "no link to the owner of " + described(message.id()) + ", node \"" + route.node_rid + "\": not yet, or no more"});
     return;
   }
   if (found.what == resolved::ready)

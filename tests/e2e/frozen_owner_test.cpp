@@ -46,6 +46,7 @@ TEST_CASE("S-38 S-39 S-40 S-44 S-63 S-64 S-79 an owner is frozen beyond its leas
 
   eventually("it holds a lease again", 30s, [&] { return frozen.list("state").at(1) == "open"; });
   on.until_all_are_linked();
+  on.until_all_are_candidates();
   for (const auto& said : frozen.list("ask 10000 intent" + names(left)))
     CHECK(said == "unavailable");
   on.until_all_answer("y", ids, 60s); // new ones, also there

@@ -19,11 +19,6 @@ constexpr std::string_view never = "0000000000000000";
 constexpr std::size_t cursor_head = redis_version_bytes + 1; // a snapshot's id and ':', then the last key
 
 /// What no script of ours answers: somebody else writes under our prefix.
-store_failure not_understood() {
-  return {store_failure_class::unclear, "the Redis server answered in a form that is not known; are the keys with this "
-                                        "prefix used by something else?"};
-}
-
 store_time time_at(std::int64_t microseconds) noexcept { return store_time{std::chrono::microseconds{microseconds}}; }
 
 std::optional<store_time> time_in(const redisReply* part) noexcept {

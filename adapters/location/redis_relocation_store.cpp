@@ -59,11 +59,6 @@ std::string digits_of(std::chrono::milliseconds retention) {
   return std::to_string(std::min(retention, longest_retention).count());
 }
 
-store_failure not_understood() {
-  return {store_failure_class::unclear, "the Redis server answered in a form that is not known; are the keys with this "
-                                        "prefix used by something else?"};
-}
-
 store_outcome<std::optional<blob_value>> blob_in(const redisReply& reply) {
   const auto* now = part_of(reply, 0);
   const auto* left = part_of(reply, 1);
@@ -72,7 +67,8 @@ store_outcome<std::optional<blob_value>> blob_in(const redisReply& reply) {
     return not_understood();
   if (left == nullptr)
     return std::optional<blob_value>{};
-  if (!is_integer(*left) || left->integer < 0 || left->integer > (latest_instant - now->integer) / 1000 || bytes == nullptr || !is_string(*bytes))
+  const bool possible = is_integer(*left) && left->integer >= 0 && left->integer <= (latest_instant - now->integer) / 1000;
+  if (!possible || bytes == nullptr || !is_string(*bytes))
     return not_understood();
   blob_value blob;
   blob.bytes = text_of(*bytes);

@@ -62,6 +62,11 @@ redis_reader::redis_reader() : reader_(::redisReaderCreate(), &::redisReaderFree
   reader_->fn = &make_;
 }
 
+store_failure not_understood() {
+  return {store_failure_class::unclear, "the Redis server answered in a form that is not known; are the keys with this "
+                                        "prefix used by something else?"};
+}
+
 std::string_view error_code(std::string_view error) noexcept {
   if (error.starts_with("ERR Error running script")) {
     const auto inner = error.find(": -");

@@ -44,6 +44,8 @@ private:
 /// What a server can mean by a time in microseconds, or by a span: everything else is nonsense, and would not fit in ours.
 inline constexpr std::int64_t latest_instant = std::int64_t{1} << 53;
 inline bool is_instant(std::int64_t number) noexcept { return number >= 0 && number <= latest_instant; }
+/// The end of a request whose answer is none of those that its script gives.
+store_failure not_understood();
 inline bool is_error(const redisReply& reply) noexcept { return reply.type == REDIS_REPLY_ERROR; }
 inline bool is_integer(const redisReply& reply) noexcept { return reply.type == REDIS_REPLY_INTEGER; }
 inline bool is_instant(const redisReply& reply) noexcept { return is_integer(reply) && is_instant(reply.integer); }

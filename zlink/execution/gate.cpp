@@ -341,12 +341,9 @@ void gate::run_pulled(execution_object& object, record* asked) noexcept {
   for (int n = 0; n < most; ++n) {
     gathering::expect(n != 0); // where one was, others are likely
     auto* r = object.pull();
-    if (r == nullptr) {
-      free_record(asked);
-      return;
-    }
-    run_message(object, r);
-    if (holder_ != nullptr) { // suspended: the object asks anew when that handler has ended, and once is enough
+    if (r != nullptr)
+      run_message(object, r);
+    if (r == nullptr || holder_ != nullptr) { // suspended: the object asks anew when that handler has ended, and once is enough
       free_record(asked);
       return;
     }

@@ -42,29 +42,25 @@ job_permits::job_permits(std::uint32_t permits, pressure_thresholds thresholds, 
 bool job_permits::acquire(limit_waiter& source) {
   if (!limit_.enter(source))
     return false;
-  if (must_flip(paused_.load()))
-    settle_pressure();
+  settle_pressure();
   return true;
 }
 
 bool job_permits::try_acquire() {
   if (!limit_.try_enter())
     return false;
-  if (must_flip(paused_.load()))
-    settle_pressure();
+  settle_pressure();
   return true;
 }
 
 void job_permits::release() {
   limit_.leave();
-  if (must_flip(paused_.load()))
-    settle_pressure();
+  settle_pressure();
 }
 
 void job_permits::release_here() {
   limit_.leave_here();
-  if (must_flip(paused_.load()))
-    settle_pressure();
+  settle_pressure();
 }
 
 job_permits::pressure job_permits::state() const {
@@ -73,6 +69,8 @@ job_permits::pressure job_permits::state() const {
 }
 
 void job_permits::settle_pressure() {
+  if (!must_flip(paused_.load())) // nearly always, and without the lock
+    return;
   // Each pass looks at the count after the flip it made: a thread that changed the count before it could see that flip
   // relied on this look.
   for (;;) {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -78,65 +79,14 @@ double raw_batches(redisContext& to, int batches, int rows) {
   return per_second(batches, began);
 }
 
-class our_batches {
+/// Keeps so many things going until `count` have ended, from any thread.
+class kept_going {
 public:
-  our_batches(zlink::location_store& store, int batches, int rows) : store_(store), left_(batches), rows_(rows) {}
+  /// `begin(ended)` starts one and calls `ended()` once.
+  using begin_one = std::function<void(std::function<void()> ended)>;
+  kept_going(int count, begin_one begin) : begin_(std::move(begin)), left_(count), open_(count) {}
 
-  double run() {
-    const auto began = clk::now();
-    const int all = left_;
-    open_ = all;
-    for (int i = 0; i < outstanding; ++i)
-      next();
-    std::unique_lock guard{mutex_};
-    changed_.wait(guard, [&] { return open_ == 0; });
-    return per_second(all, began);
-  }
-
-private:
-  void next() {
-    if (left_.fetch_sub(1) <= 0)
-      return;
-    zlink::store_batch batch;
-    for (int i = 0; i < rows_; ++i) {
-      const auto key = next_key();
-      batch.conditions.push_back({zlink::store_condition::test::missing, key, {}});
-      batch.mutations.push_back({key, value, std::nullopt});
-    }
-    store_.write(std::move(batch), [this](zlink::store_outcome<zlink::store_write_result> outcome) {
-      if (!outcome || !outcome->applied)
-        std::abort();
-      next();
-      if (--open_ == 0) {
-        const std::lock_guard guard{mutex_};
-        changed_.notify_all();
-      }
-    });
-  }
-
-  zlink::location_store& store_;
-  std::atomic<int> left_;
-  std::atomic<int> open_{0};
-  const int rows_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
-
-class idle_spot final : public zlink::instance_spot {
-public:
-  using instance_spot::instance_spot;
-  void configure() override { context().handlers().add_packet<&idle_spot::on_touch>(); }
-
-private:
-  touched on_touch(const touch& t, const zlink::message_context&) { return {t.n}; }
-};
-
-/// Spots that come to life with a request each.
-class activations {
-public:
-  activations(zlink::host& host, int count) : host_(host), left_(count), open_(count) {}
-
-  double run() {
+  double rate() {
     const auto began = clk::now();
     const int all = open_;
     for (int i = 0; i < outstanding; ++i)
@@ -148,24 +98,60 @@ public:
 
 private:
   void next() {
-    if (left_.fetch_sub(1) <= 0)
-      return;
-    host_.spots().request_to_spot(next_key(), touch{1}).instance_spot("idle").submit<touched>().then([this](auto answer) {
-      if (!answer)
-        std::abort();
-      next();
-      const std::lock_guard guard{mutex_};
-      if (--open_ == 0)
-        changed_.notify_all();
-    });
+    if (left_.fetch_sub(1) > 0)
+      begin_([this] {
+        next();
+        const std::lock_guard guard{mutex_};
+        if (--open_ == 0)
+          changed_.notify_all();
+      });
   }
 
-  zlink::host& host_;
+  const begin_one begin_;
   std::atomic<int> left_;
   int open_;
   std::mutex mutex_;
   std::condition_variable changed_;
 };
+
+double our_batches(zlink::location_store& store, int batches, int rows) {
+  return kept_going{batches, [&store, rows](auto ended) {
+                      zlink::store_batch batch;
+                      for (int i = 0; i < rows; ++i) {
+                        const auto key = next_key();
+                        batch.conditions.push_back({zlink::store_condition::test::missing, key, {}});
+                        batch.mutations.push_back({key, value, std::nullopt});
+                      }
+                      store.write(std::move(batch), [ended](zlink::store_outcome<zlink::store_write_result> outcome) {
+                        if (!outcome || !outcome->applied)
+                          std::abort();
+                        ended();
+                      });
+                    }}
+    .rate();
+}
+
+class idle_spot final : public zlink::instance_spot {
+public:
+  using instance_spot::instance_spot;
+  void configure() override { context().handlers().add_packet<&idle_spot::on_touch>(); }
+
+private:
+  touched on_touch(const touch& t, const zlink::message_context&) { return {t.n}; }
+};
+
+/// Spots that come to life with a request each.
+double activations(zlink::host& host, int count) {
+  return kept_going{count, [&host](auto ended) {
+                      host.spots().request_to_spot(next_key(), touch{1}).instance_spot("idle").submit<touched>().then(
+                        [ended](auto answer) {
+                          if (!answer)
+                            std::abort();
+                          ended();
+                        });
+                    }}
+    .rate();
+}
 
 } // namespace
 
@@ -180,7 +166,7 @@ int main(int argc, char** argv) {
       "batches of " + std::to_string(rows) + " new rows of 200 B, 256 outstanding", "batches/s",
       [&, rows = rows, batches = batches] { return raw_batches(*raw, batches, rows); },
       [&, rows = rows, batches = batches] {
-        return our_batches{*store, batches, rows}.run();
+        return our_batches(*store, batches, rows);
       },
       0);
   zlink::host host;
@@ -191,5 +177,5 @@ int main(int argc, char** argv) {
   host.start();
   bench::compare(
     "cold activations, 256 outstanding, beside one row a batch", "/s", [&] { return raw_batches(*raw, 20'000, 1); },
-    [&] { return activations{host, 5'000}.run(); }, 0.4);
+    [&] { return activations(host, 5'000); }, 0.4);
 }

@@ -152,6 +152,15 @@ bytes batch_of(std::size_t number, std::size_t size) {
   return batch;
 }
 
+/// Number 0 to `count` - 1, in that order, once all have come.
+template <class Size>
+bool has_batches(const end_point& end, std::size_t count, Size size_of) {
+  bool same = end.heard->batches.size() == count;
+  for (std::size_t i = 0; same && i < count; ++i)
+    same = end.heard->batches[i] == batch_of(i, size_of(i));
+  return same;
+}
+
 } // namespace
 
 TEST_CASE("link transport: it says where it listens, and both ends get one connection") {
@@ -186,10 +195,7 @@ TEST_CASE("X-174 batches arrive whole and in order, both ways, one under way at 
     const auto all = [](listener& l) { return l.batches.size() == count; };
     REQUIRE(nodes.until([&] { return a.heard->read(all) && b.heard->read(all); }));
     for (auto* end : {&a, &b}) {
-      bool same = true;
-      for (std::size_t i = 0; i < count; ++i)
-        same = same && end->heard->batches[i] == batch_of(i, size_of(i));
-      CHECK(same);
+      CHECK(has_batches(*end, count, size_of));
       CHECK(end->heard->mistakes == 0);
     }
   });
@@ -213,10 +219,7 @@ TEST_CASE("link transport: batches written at once go in the order of all, and o
       REQUIRE(nodes.until([&] { return a.heard->read([&](listener& l) { return l.writable == expected; }); }));
     }
     REQUIRE(nodes.until([&] { return b.heard->read([](listener& l) { return l.batches.size() == count; }); }));
-    bool same = true;
-    for (std::size_t i = 0; i < count; ++i)
-      same = same && b.heard->batches[i] == batch_of(i, size_of(i));
-    CHECK(same);
+    CHECK(has_batches(b, count, size_of));
     CHECK(a.heard->writable == expected);
     CHECK(a.heard->mistakes == 0);
     a.connection->close();

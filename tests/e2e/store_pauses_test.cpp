@@ -29,43 +29,31 @@ void check_nothing_lost(scene& on) {
   CHECK(count_outcome(seen, "ok") > 20 * ids);
 }
 
-/// New ids are called for meanwhile; whatever becomes of those calls, they end.
-void call_new_ones(scene& on) {
+/// Nothing is lost by an outage of 3 s, which `begin` and `end` make. New ids are called for meanwhile; whatever becomes of
+/// those calls, they end.
+void outlive(void (redis_server::*begin)(), void (redis_server::*end)()) {
+  scene on;
+  on.start_nodes(3);
+  on.begin_even_load("p", ids, 400ms, 10s);
+  on.watch_memory();
+  (on.redis.*begin)();
+  const auto gone = on.now();
   for (auto* one : on.running())
     one->tell("ask 8000 intent" + names("q", fresh_ids));
-}
-void hear_of_new_ones(scene& on) {
+  wait_until(gone + 3s);
+  (on.redis.*end)();
   for (auto* one : on.running())
     CHECK(one->hear().starts_with("ok"));
+  check_nothing_lost(on);
 }
 
 } // namespace
 
 TEST_CASE("S-45 S-70 S-140 the store stands still for 3 s: every object lives on, in the same incarnation") {
-  scene on;
-  on.start_nodes(3);
-  on.begin_even_load("p", ids, 400ms, 10s);
-  on.watch_memory();
-  on.redis.pause();
-  const auto paused = on.now();
-  call_new_ones(on);
-  wait_until(paused + 3s);
-  on.redis.resume();
-  hear_of_new_ones(on);
-  check_nothing_lost(on);
+  outlive(&redis_server::pause, &redis_server::resume);
 }
 
 TEST_CASE("S-45 S-139 S-141 the store ends and comes back with its data after 3 s: every object lives on, in the same "
           "incarnation") {
-  scene on;
-  on.start_nodes(3);
-  on.begin_even_load("p", ids, 400ms, 10s);
-  on.watch_memory();
-  on.redis.kill();
-  const auto killed = on.now();
-  call_new_ones(on);
-  wait_until(killed + 3s);
-  on.redis.start();
-  hear_of_new_ones(on);
-  check_nothing_lost(on);
+  outlive(&redis_server::kill, &redis_server::start);
 }

@@ -3,7 +3,7 @@
 #include "adapters/tcp/frames.hpp"
 #include "adapters/tcp/handshake.hpp"
 #include "zlink/codec_error.hpp"
-#include "zlink/messaging/wire.hpp"
+#include "tests/core/link/decode_frame.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,29 +22,13 @@ void require(bool holds) {
     std::abort();
 }
 
-void decode_frame(const frame& f) {
-  switch (f.type) {
-    case frame_type::hello: decode_hello(f.body); break;
-    case frame_type::hello_answer: decode_hello_answer(f.body); break;
-    case frame_type::message: decode_message(f.body); break;
-    case frame_type::reply: decode_reply_frame(f.body); break;
-    case frame_type::control: decode_control(f.body); break;
-    case frame_type::probe:
-    case frame_type::probe_answer: decode_probe(f.body); break;
-    case frame_type::credit: decode_credit(f.body); break;
-    case frame_type::pressure: decode_pressure(f.body); break;
-    case frame_type::goodbye: decode_goodbye(f.body); break;
-    default: break;
-  }
-}
-
 void read_batch(byte_view batch) {
   try {
     frame_reader in{batch};
     while (!in.at_end()) {
       const auto one = in.next(limit);
       try {
-        decode_frame(one);
+        test::decode_frame(one);
       } catch (const decode_error&) {
         continue; // the frame is dropped, the next one may be good
       }

@@ -1,4 +1,5 @@
 #include "zlink/codec.hpp"
+#include "tests/core/link/decode_frame.hpp"
 #include "zlink/messaging/wire.hpp"
 
 #include <doctest/doctest.h>
@@ -104,22 +105,8 @@ std::vector<bytes> every_frame() {
 /// Decodes what a session would decode. Throws `decode_error` or returns.
 void decode_everything(byte_view batch) {
   frame_reader in{batch};
-  while (!in.at_end()) {
-    const auto f = in.next(1 << 20);
-    switch (f.type) {
-      case frame_type::hello: decode_hello(f.body); break;
-      case frame_type::hello_answer: decode_hello_answer(f.body); break;
-      case frame_type::message: decode_message(f.body); break;
-      case frame_type::reply: decode_reply_frame(f.body); break;
-      case frame_type::control: decode_control(f.body); break;
-      case frame_type::probe:
-      case frame_type::probe_answer: decode_probe(f.body); break;
-      case frame_type::credit: decode_credit(f.body); break;
-      case frame_type::pressure: decode_pressure(f.body); break;
-      case frame_type::goodbye: decode_goodbye(f.body); break;
-      default: break;
-    }
-  }
+  while (!in.at_end())
+    zlink::test::decode_frame(in.next(1 << 20));
 }
 
 } // namespace

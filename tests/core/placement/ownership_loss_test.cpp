@@ -9,6 +9,21 @@ namespace {
 
 using events = std::vector<std::string>;
 
+/// Emptied 1 s before the next renewal of one host, and 4 s before that of the other.
+struct emptied_store {
+  shared_world w;
+  keeper_host early{w};
+  keeper_host late{w};
+
+  emptied_store() {
+    early.started();
+    w.executor.run_for(3s);
+    late.started();
+    w.executor.run_for(1s);
+    w.wipe();
+  }
+};
+
 } // namespace
 
 // -- lost and regained -----------------------------------------------------------------------------------------------------------
@@ -113,13 +128,8 @@ TEST_CASE("S-142 in an emptied store every host loses its lease, one makes a new
 }
 
 TEST_CASE("S-142 S-2 nobody claims anew in an emptied store while another host still admits work for what the former one said") {
-  shared_world w;
-  keeper_host early{w}, late{w};
-  early.started();
-  w.executor.run_for(3s);
-  late.started();
-  w.executor.run_for(1s);
-  w.wipe();
+  emptied_store at_work;
+  auto& [w, early, late] = at_work;
   w.executor.run_for(2s);
   CHECK(early.lost);
   CHECK(late.owner->held()); // it renews later, and does not know yet
@@ -135,13 +145,8 @@ TEST_CASE("S-142 S-2 nobody claims anew in an emptied store while another host s
 TEST_CASE("S-142 S-2 a data set that came and went while a host waited had owners, too: it waits for them as well") {
   for (int gap = 1; gap <= 30; ++gap) {
     CAPTURE(gap);
-    shared_world w;
-    keeper_host early{w}, late{w};
-    early.started();
-    w.executor.run_for(3s);
-    late.started();
-    w.executor.run_for(1s);
-    w.wipe();
+    emptied_store at_work;
+    auto& [w, early, late] = at_work;
     w.executor.run_for(15s + gap * 200ms); // `early` claims within that time, `late` a little later
     const auto second = w.see<epoch_record>(epoch_key()).record;
     w.wipe();

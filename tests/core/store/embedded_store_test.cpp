@@ -11,15 +11,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// More scans than the store keeps snapshots for push every earlier one out.
-void crowd_out_snapshots(location_store& store) {
-  for (const char* key : {"~1", "~2"})
-    put_one(store, key, "v");
-  for (std::size_t i = 0; i < adapters::embedded_snapshots::live_limit; ++i)
-    scan(store, "~", "", 1);
-  write(store, {{}, {deletes("~1"), deletes("~2")}});
-}
-
 store_under_test make_embedded() {
   const auto time = std::make_shared<manual_clock>();
   const embedded_store stores{time};
@@ -28,7 +19,7 @@ store_under_test make_embedded() {
   made.relocation = stores.relocation();
   made.advance = [time](std::chrono::milliseconds by) { time->advance(by); };
   made.shift_host_wall_clock = [time](std::chrono::seconds by) { time->shift_wall(by); };
-  made.lose_snapshots = [location = made.location] { crowd_out_snapshots(*location); };
+  made.lose_snapshots = [location = made.location] { crowd_out_snapshots(*location, adapters::embedded_snapshots::live_limit); };
   return made;
 }
 
@@ -117,16 +108,6 @@ TEST_CASE("S-8 S-120 what expired leaves memory while the store is used") {
   }
   CHECK(location.size() == 1);
   CHECK(relocation.size() == 1);
-}
-
-TEST_CASE("S-8 a very long retention does not wrap around") {
-  const auto s = make_embedded();
-  write(*s.location, {{}, {puts("k", "v", std::chrono::milliseconds::max())}});
-  put(*s.relocation, "ref", "v", std::chrono::milliseconds::max());
-  s.advance(24h);
-  REQUIRE(read(*s.location, "k").found);
-  CHECK(read(*s.location, "k").found->expires_at);
-  CHECK(read_blob(*s.relocation, "ref"));
 }
 
 TEST_CASE("S-14 S-149 many keys grow and shrink and stay in order") {

@@ -53,6 +53,17 @@ TEST_CASE("S-8 S-15 S-24 an expired value reads as missing by the provider clock
   });
 }
 
+TEST_CASE("S-8 a very long retention does not wrap around") {
+  for_each_provider([](store_under_test& s) {
+    write(*s.location, {{}, {puts("k", "v", std::chrono::milliseconds::max())}});
+    put(*s.relocation, "ref", "v", std::chrono::milliseconds::max());
+    s.advance(24h);
+    REQUIRE(read(*s.location, "k").found);
+    CHECK(read(*s.location, "k").found->expires_at);
+    CHECK(read_blob(*s.relocation, "ref"));
+  });
+}
+
 TEST_CASE("S-9 S-17 keys, values and versions at and beyond their bounds") {
   for_each_provider([](store_under_test& s) {
     auto& store = *s.location;

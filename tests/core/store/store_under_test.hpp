@@ -136,4 +136,13 @@ inline std::string put_one(location_store& store, std::string key, std::string b
   return write(store, std::move(batch)).versions.at(0);
 }
 
+/// Scans that push out every earlier snapshot of a store that keeps so many.
+inline void crowd_out_snapshots(location_store& store, std::size_t kept) {
+  for (const char* key : {"~1", "~2"})
+    put_one(store, key, "v");
+  for (std::size_t i = 0; i < kept; ++i)
+    scan(store, "~", "", 1);
+  write(store, {{}, {deletes("~1"), deletes("~2")}});
+}
+
 } // namespace zlink::test

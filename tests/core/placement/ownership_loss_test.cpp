@@ -146,7 +146,10 @@ TEST_CASE("S-142 S-2 a data set that came and went while a host waited had owner
   for (int gap = 1; gap <= 30; ++gap) {
     CAPTURE(gap);
     emptied_store at_work;
-    auto& [w, early, late] = at_work;
+    // Not a structured binding: the lambda below may not capture one with every compiler.
+    auto& w = at_work.w;
+    auto& early = at_work.early;
+    auto& late = at_work.late;
     w.executor.run_for(15s + gap * 200ms); // `early` claims within that time, `late` a little later
     const auto second = w.see<epoch_record>(epoch_key()).record;
     w.wipe();

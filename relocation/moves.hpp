@@ -2,15 +2,25 @@
 #pragma once
 
 #include "relocation/unit.hpp"
+#include "zlink/identity.hpp"
+#include "zlink/messaging/control_calls.hpp"
 #include "zlink/placement/records.hpp"
 #include "zlink/relocate.hpp"
 #include "zlink/task.hpp"
 
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 namespace zlink::detail {
 
 class host_runtime;
+class link_session;
+class source_move;
+class target_move;
 
 /// How the move of one unit ended for its source.
 struct unit_end {
@@ -19,9 +29,45 @@ struct unit_end {
   std::string why;                                ///< for logs
 };
 
+/// What a move does, one after the other, on either side; told to `moves::on_step`. Tests kill here.
+enum class move_step : std::uint8_t {
+  // source
+  preparing,       ///< the row is about to say so
+  sealing,         ///< waits for a boundary
+  sealed,          ///< no turn begins any more
+  captured,
+  restore_sent,
+  boundary,        ///< relay-ready is accepted
+  cutover_sent,
+  commit_seen,
+  source_closed,
+  followed_long_enough,
+  // the way back
+  aborting,
+  fenced,
+  restored,
+  settled_lost,
+  // target
+  restore_received,
+  payload_complete,
+  row_reserved,
+  rebuilt,
+  relay_ready_sent,
+  cutover_received,
+  cutover_fallback,
+  committing,
+  committed,
+  merged,
+  opened,
+  staging_removed,
+};
+inline constexpr std::size_t move_steps = static_cast<std::size_t>(move_step::staging_removed) + 1;
+const char* to_string(move_step step) noexcept;
+
 class moves {
 public:
-  explicit moves(host_runtime& host) noexcept : host_(host) {}
+  explicit moves(host_runtime& host) noexcept;
+  ~moves();
   moves(const moves&) = delete;
   moves& operator=(const moves&) = delete;
 
@@ -29,8 +75,42 @@ public:
   /// infrastructure unit.
   task<unit_end> move(relocation_unit unit, placement::node_identity target, steady_time deadline);
 
+  /// A record of a lane. On the transport's thread. Throws `decode_error`.
+  void arrived(node_runtime& node, link_session& link, control_command command, unique_id move, byte_view body);
+  /// The link to that peer is ready, or was lost. Inside the unit.
+  void link_changed(node_runtime& node, const std::string& rid, bool lost);
+  /// Neither a source nor a target has steps to do; routes for those who still ask here do not count. Any thread.
+  bool at_rest() const noexcept { return under_way_.load(std::memory_order_acquire) == 0; }
+  /// No follow route and no resend window is left (L-231). Any thread.
+  bool quiet() const noexcept;
+  /// The host ends: routes for late messages go. Inside the unit.
+  void end();
+
+  /// Set by tests, before the host starts; called in the unit or on a transport's thread.
+  std::function<void(move_step step, const std::string& address)> on_step;
+  void step(move_step step, const std::string& address) {
+    if (on_step)
+      on_step(step, address);
+  }
+
 private:
+  friend class source_move;
+  friend class target_move;
+  void begin_target(node_runtime& node, link_session& link, unique_id move, byte_view body);
+  std::shared_ptr<source_move> source(unique_id move) const;
+  std::shared_ptr<target_move> target(unique_id move) const;
+  template <class F>
+  void tell_source(unique_id move, std::uint64_t attempt, F event);
+  void forget(const source_move& ended);
+  void forget(const target_move& ended);
+
   host_runtime& host_;
+  std::atomic<std::size_t> under_way_{0};
+  std::atomic<std::uint64_t> numbers_{0};
+  mutable std::mutex mutex_;
+  std::map<unique_id, std::shared_ptr<source_move>> sources_;
+  std::map<unique_id, std::shared_ptr<target_move>> targets_;
+  std::map<std::string, unique_id> arriving_; ///< address of each object that is being prepared here: its move (L-109)
 };
 
 } // namespace zlink::detail

@@ -96,6 +96,8 @@ struct host_options {
   std::chrono::milliseconds store_failure_grace = defaults::store_failure_grace;
   std::chrono::milliseconds route_cache_max_age = defaults::route_cache_max_age;
   std::chrono::milliseconds message_follow_duration = defaults::message_follow_duration;
+  /// How long the target of a move waits for the cutover, and the source may send all of it again (L-138, L-139).
+  std::chrono::milliseconds relocation_cutover_wait = defaults::relocation_cutover_wait;
   std::uint32_t application_lane_records = defaults::application_lane_records; ///< below 2^24; 0: the default (X-78)
   std::uint64_t application_lane_bytes = defaults::application_lane_bytes;     ///< below 2^36; 0: the default (X-78)
   std::chrono::milliseconds owner_time_slice = defaults::owner_time_slice;     ///< X-72

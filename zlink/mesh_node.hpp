@@ -103,7 +103,14 @@ public:
     requires std::derived_from<TAdapter, spot_adapter<TSpot>>
   spot_factory_builder& preserve_state_with(TAdapter adapter) {
     detail::set_policy(settings_, detail::relocation_policy::preserve_state);
-    settings_.use().adapter = std::make_shared<TAdapter>(std::move(adapter));
+    auto& to = settings_.use();
+    to.adapter = std::make_shared<TAdapter>(std::move(adapter));
+    to.capture = [](const void* by, detail::spot_application& from, std::stop_token cancel) {
+      return static_cast<const TAdapter*>(by)->capture(static_cast<TSpot&>(from), std::move(cancel));
+    };
+    to.restore = [](const void* by, detail::spot_application& into, byte_view state, std::stop_token cancel) {
+      return static_cast<const TAdapter*>(by)->restore(static_cast<TSpot&>(into), state, std::move(cancel));
+    };
     return *this;
   }
   /// At most so many objects of this type on this node; 0: no limit (C-36).
@@ -170,7 +177,14 @@ public:
     requires std::derived_from<TAdapter, actor_adapter<TActor>>
   actor_factory_builder& preserve_state_with(TAdapter adapter) {
     set_policy(detail::relocation_policy::preserve_state);
-    use().adapter = std::make_shared<TAdapter>(std::move(adapter));
+    auto& to = use();
+    to.adapter = std::make_shared<TAdapter>(std::move(adapter));
+    to.capture = [](const void* by, actor& from, std::stop_token cancel) {
+      return static_cast<const TAdapter*>(by)->capture(static_cast<TActor&>(from), std::move(cancel));
+    };
+    to.restore = [](const void* by, actor& into, byte_view state, std::stop_token cancel) {
+      return static_cast<const TAdapter*>(by)->restore(static_cast<TActor&>(into), state, std::move(cancel));
+    };
     return *this;
   }
 

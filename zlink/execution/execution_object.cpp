@@ -171,6 +171,30 @@ void execution_object::refuse_waiting(const error& why, bool continuations) noex
     free_record(lifecycle_.pop_front());
 }
 
+bool execution_object::at_boundary(const handler_run* step) noexcept {
+  drain();
+  const bool none_else = active_runs == step && (step == nullptr || step->next_active == nullptr);
+  return none_else && outstanding == 0 && claim_ == nullptr && lifecycle_.empty() && (step != nullptr || !lifecycle_busy_)
+         && busy_parts_.load(std::memory_order_acquire) == 0;
+}
+
+std::vector<record*> execution_object::take_unstarted() {
+  drain();
+  std::vector<record*> taken;
+  while (!application_.empty()) {
+    auto* r = application_.pop_front();
+    if (r->charged != 0)
+      whole_->application_word_.release(1, std::exchange(r->charged, 0));
+    if (r->kind == record_kind::send || r->kind == record_kind::request || r->kind == record_kind::tick) {
+      r->target = nullptr;
+      taken.push_back(r);
+    } else {
+      free_record(r);
+    }
+  }
+  return taken;
+}
+
 std::vector<record*> execution_object::take_waiting() {
   drain();
   std::vector<record*> taken;

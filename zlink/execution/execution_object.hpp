@@ -117,6 +117,12 @@ public:
   void refuse_waiting(const error& why, bool continuations = false) noexcept;
   /// The messages that wait, in order, out of an object that has never been open. In a turn.
   std::vector<record*> take_waiting();
+  /// No handler run of it is under way, nothing that one has begun is owed, and no step waits, besides `step`, the one that
+  /// asks; null: none does (L-50). In a turn of its gate.
+  bool at_boundary(const handler_run* step) noexcept;
+  /// Work that has not started, in order: messages and ticks. What CAF had for the object's face ends here, with the face.
+  /// In a turn of its gate, at a boundary.
+  std::vector<record*> take_unstarted();
 
   std::uint32_t outstanding = 0;         ///< operations started in turns of this object and not ended
   handler_run* active_runs = nullptr;    ///< suspended or running coroutine handlers

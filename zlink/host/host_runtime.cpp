@@ -29,7 +29,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), recovery(*this) {
+    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), moving(*this), recovery(*this) {
   values->system = &system;
   domain.system = &system;
   domain.time = time;
@@ -243,6 +243,20 @@ void host_runtime::trace(const hosted_object& object, std::string_view event, st
   (object.is_actor() ? told.actor_type : told.spot_type) = object.type();
   told.object_generation = object.generation().value;
   told.reason = reason;
+  run_application_callback([&] { options.on_trace(told); });
+}
+
+void host_runtime::trace_move(const std::string& address, std::uint64_t generation, std::string_view event,
+                              const node_runtime& node) noexcept {
+  if (!options.on_trace)
+    return;
+  trace_record told;
+  told.category = trace_category::actor_relocation;
+  told.event = event;
+  told.mesh_name = node.home.mesh_name;
+  told.node_rid = node.home.node_rid;
+  (is_actor_address(address) ? told.actor_id : told.spot_id) = id_in(address);
+  told.object_generation = generation;
   run_application_callback([&] { options.on_trace(told); });
 }
 

@@ -1,6 +1,7 @@
 // Everything one host is made of, wired together. Public classes hold references into it.
 #pragma once
 
+#include "relocation/moves.hpp"
 #include "zlink/codec.hpp"
 #include "zlink/execution/decoding.hpp"
 #include "zlink/execution/domain.hpp"
@@ -85,6 +86,8 @@ public:
   listener_status listener(listener_kind kind, const std::string& name) const;
   /// Tells the host's `on_trace`, if there is one. Inside the unit.
   void trace(const hosted_object& object, std::string_view event, std::string_view reason = {}) noexcept;
+  /// The same of an object that moves to `node`, and is not there yet.
+  void trace_move(const std::string& address, std::uint64_t generation, std::string_view event, const node_runtime& node) noexcept;
 
   // -- parts, in order of construction -----------------------------------------------------------------------------------
   caf::actor_system& system;
@@ -122,6 +125,7 @@ public:
   creations spots;
   memberships actors;
   object_queries queries;
+  moves moving;
   row_recovery recovery;
 
   std::atomic<host_state> state{host_state::preparing};

@@ -55,6 +55,7 @@ task<void> host_runtime::shutdown_sequence() {
     if (time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
   }
+  moving.end(); // routes for late messages go with the host (L-249)
   outside.fail_all({error_kind::shutting_down, "the host is shutting down"});
   auto releasing = release_all(time->now() + release_patience);
   co_await std::move(releasing);
@@ -102,7 +103,7 @@ task<void> host_runtime::end_work(steady_time deadline) {
   for (;;) {
     if (closings.under_way() == 0) // an activation that was under way when the drain began is an object by now (L-251)
       close_all();
-    const bool handlers_left = objects.spots() != 0 || closings.under_way() != 0 || actors.under_way() != 0
+    const bool handlers_left = objects.spots() != 0 || !moving.at_rest() || closings.under_way() != 0 || actors.under_way() != 0
                                || std::ranges::any_of(nodes, [](auto& n) {
                                  return n->runtime().handlers.busy() || n->runtime().channels.busy();
                                });

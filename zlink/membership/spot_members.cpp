@@ -25,6 +25,8 @@ spot_members::contents& spot_members::there() {
   return *there_;
 }
 
+bool spot_members::expecting() const noexcept { return there_ != nullptr && there_->coming != 0; }
+
 std::size_t spot_members::count() const noexcept { return there_ == nullptr ? 0 : there_->actors.size() - there_->gone; }
 
 std::size_t spot_members::next(std::size_t place) const noexcept {
@@ -37,6 +39,10 @@ std::size_t spot_members::next(std::size_t place) const noexcept {
 
 const actor_object* spot_members::at(std::size_t place) const noexcept {
   return there_ != nullptr && place < there_->actors.size() ? there_->actors[place].get() : nullptr;
+}
+
+counted_ptr<actor_object> spot_members::who(std::size_t place) const noexcept {
+  return there_ != nullptr && place < there_->actors.size() ? there_->actors[place] : counted_ptr<actor_object>{};
 }
 
 /// Its own idea of its place is right but for the moments in which another Spot has it already.

@@ -26,6 +26,7 @@ public:
   std::size_t next(std::size_t place) const noexcept;
   /// Null: nobody is there any more.
   const actor_object* at(std::size_t place) const noexcept;
+  counted_ptr<actor_object> who(std::size_t place) const noexcept;
   /// No effect if it is here.
   void add(counted_ptr<actor_object> actor);
   void remove(const actor_object& actor) noexcept;
@@ -33,6 +34,7 @@ public:
   void expect();
   void expected_came() noexcept;
   bool none() const noexcept;
+  bool expecting() const noexcept;
   /// A close has found nobody: from now on nobody is let in, unless it fails (J-167).
   void shut(bool closing) noexcept { shut_ = closing; }
   bool is_shut() const noexcept { return shut_; }

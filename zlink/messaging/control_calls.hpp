@@ -23,7 +23,18 @@ enum class control_command : std::uint16_t {
   stale_route = 4, ///< told, not asked: what came by a route did not run, since the Spot is not there (M-82)
   channel_state = 5, ///< told: weights have changed, or the node is about to end (M-101)
   destroy_actor = 6,
+  // Told between the source and the target of a move (relocation/lane_frames.hpp).
+  restore = 16,
+  restore_chunk = 17,
+  chunks_taken = 18,
+  restore_refused = 19,
+  relay_ready = 20,
+  relay = 21,
+  cutover = 22,
+  move_abandoned = 23,
+  route_moved = 24, ///< to whoever sent a message that was followed (M-85)
 };
+constexpr bool is_lane_command(std::uint16_t command) noexcept { return command >= 16 && command <= 24; }
 
 /// Used inside the infrastructure unit.
 class control_calls {

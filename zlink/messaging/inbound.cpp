@@ -82,7 +82,8 @@ void outbound::accept_remote(submission message) {
     std::optional<error> why;
     const auto verdict = deliver_here(message, why);
     switch (verdict) {
-      case local_verdict::admitted: return;
+      case local_verdict::admitted:
+      case local_verdict::elsewhere: return;
       case local_verdict::no_room:
       case local_verdict::same_gate:
       case local_verdict::refused:
@@ -118,6 +119,13 @@ void outbound::accept_remote(submission message) {
       return;
     }
   }
+}
+
+void outbound::deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source) {
+  const auto due = r->deadline != steady_time{} ? r->deadline : host_.time->now() + node.settings.request_timeout;
+  submission message{r, address, nullptr, nullptr, due};
+  message.arrive({&node, &source, std::nullopt});
+  accept_remote(std::move(message));
 }
 
 /// The message of another node, or of this one, does not run here. Who sent it by a route that leads nowhere is told, so

@@ -1,3 +1,4 @@
+#include "zlink/messaging/inbound_record.hpp"
 #include "zlink/messaging/link_session.hpp"
 
 #include <algorithm>
@@ -133,10 +134,28 @@ record* link_session::open(byte_view frame, steady_time arrived, message_header&
   }
 }
 
+record* make_inbound_record(const message_frame& message, steady_time arrived) {
+  auto metadata = message_metadata::decode(message.body.metadata);
+  const auto& header = message.header;
+  auto* r = make_record(message.request ? record_kind::request : record_kind::send);
+  r->from_link = true;
+  if (message.remaining_ms)
+    r->deadline = arrived + std::chrono::milliseconds{*message.remaining_ms};
+  std::construct_at(&r->operation, header.operation);
+  if (!metadata.empty())
+    r->more().metadata = std::move(metadata);
+  if (header.target == target_kind::channel || header.target == target_kind::publish) {
+    r->more().channel = header.target_id;
+    r->more().topic = header.topic;
+  }
+  r->body.emplace<encoded_value>(message.body.packet_name, message.body.content_type, message.payload);
+  return r;
+}
+
 record* link_session::make_inbound(const message_frame& message, steady_time arrived) {
-  message_metadata metadata;
+  record* r = nullptr;
   try {
-    metadata = message_metadata::decode(message.body.metadata);
+    r = make_inbound_record(message, arrived);
   } catch (const decode_error& malformed) {
     if (!message.request)
       throw;
@@ -149,23 +168,10 @@ record* link_session::make_inbound(const message_frame& message, steady_time arr
     drop_frame(malformed.what());
     return nullptr;
   }
-  const auto& header = message.header;
-  auto* r = make_record(message.request ? record_kind::request : record_kind::send);
-  r->from_link = true;
-  if (message.remaining_ms)
-    r->deadline = arrived + std::chrono::milliseconds{*message.remaining_ms};
   if (message.request) {
     ref();
     r->reply = {this, message.reply_route};
   }
-  std::construct_at(&r->operation, header.operation);
-  if (!metadata.empty())
-    r->more().metadata = std::move(metadata);
-  if (header.target == target_kind::channel || header.target == target_kind::publish) {
-    r->more().channel = header.target_id;
-    r->more().topic = header.topic;
-  }
-  r->body.emplace<encoded_value>(message.body.packet_name, message.body.content_type, message.payload);
   return r;
 }
 

@@ -255,6 +255,7 @@ void mesh_links::on_ready(link_session& link) {
     use(link);
   holds_.release(link.peer().rid);
   waits_.look();
+  host.infra->post([this, rid = link.peer().rid] { node_.host().moving.link_changed(node_, rid, false); });
 }
 
 void mesh_links::use(link_session& link) {
@@ -275,16 +276,24 @@ void mesh_links::tell_channels() {
     tell_channels(*link);
 }
 
+const std::string& mesh_links::name_of(std::string_view rid) {
+  std::lock_guard guard{mutex_};
+  return *names_.emplace(rid).first;
+}
+
+reply_route mesh_links::route_back(std::string_view asking_node, std::uint64_t id) {
+  if (asking_node == node_.identity.node_rid)
+    return replies_->take(id);
+  if (auto link = ready_link(asking_node))
+    return {link.release(), id};
+  return {}; // the caller's node ended its wait when it lost the link
+}
+
 /// A request that another node passed on: its reply goes straight to the node that asked, which may be this one (M-83).
 void mesh_links::redirect_reply(record& r, std::string_view asking_node) {
-  reply_route route;
-  if (asking_node == node_.identity.node_rid) {
-    route = replies_->take(r.reply.id); // empty if the caller's wait has ended
-  } else if (auto link = ready_link(asking_node)) {
-    route = {link.release(), r.reply.id};
-  } else {
-    return; // the caller's node ended its wait when it lost the link
-  }
+  const auto route = route_back(asking_node, r.reply.id);
+  if (route.receiver == nullptr && asking_node != node_.identity.node_rid)
+    return;
   if (auto* former = std::exchange(r.reply, route).receiver)
     former->unref_receiver();
 }
@@ -335,6 +344,11 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
       waits_.look();
       return;
     }
+    if (is_lane_command(command)) {
+      node_.host().moving.arrived(node_, link, static_cast<control_command>(command),
+                                  {envelope.operation_high, envelope.operation_low}, envelope.body);
+      return;
+    }
   } catch (const decode_error& what) {
     on_undecodable(link, what.what());
     return;
@@ -370,6 +384,8 @@ void mesh_links::on_down(link_session& link, const std::string&) {
     node_.channels.peer_gone(link.peer().rid);
   host.infra->post([this, held, was_ready] {
     controls_.link_lost(*held);
+    if (was_ready)
+      node_.host().moving.link_changed(node_, held->peer().rid, true);
     if (was_ready)
       dial_missing();
     else

@@ -57,6 +57,12 @@ public:
   void stop();
 
   control_calls& controls() noexcept { return controls_; }
+  /// The RID as a text that stays as long as the host.
+  const std::string& name_of(std::string_view rid);
+  reply_table& replies() noexcept { return *replies_; }
+  /// To the operation of that number at that node, which may be this one: to where its caller waits. Empty: he does no more
+  /// (M-83). Any thread.
+  reply_route route_back(std::string_view asking_node, std::uint64_t id);
   node_holds& holds() noexcept { return holds_; }
   node_runtime& node() const noexcept { return node_; }
 

@@ -94,6 +94,8 @@ private:
 /// does not (M-63, S-46).
 bool fits(const message_fence& fence, const hosted_object& object) noexcept {
   const auto generation = object.generation();
+  if (fence.hops != 0) // sent on by a former owner: ownership rises with each hop (L-182)
+    return fence.object == generation && fence.authority < object.authority();
   if (!generation || fence.object < generation)
     return true;
   return fence.object == generation && fence.authority == object.authority();
@@ -116,7 +118,7 @@ local_verdict outbound::try_local(record* r, std::string_view id, const instance
 
 local_verdict outbound::judge_local(record* r, std::string_view id, const instance_intent* intent,
                                     const gate* forbidden, const message_fence* fence, bool arrival,
-                                    std::optional<error>& why) {
+                                    std::optional<error>& why, counted_ptr<detour>* follow) {
   bool same_gate = false;
   bool stale = false;
   bool expected = false; // the sender has seen it Ready, this host is about to open it: it waits for that, in its place (C-88)
@@ -134,11 +136,17 @@ local_verdict outbound::judge_local(record* r, std::string_view id, const instan
     expected = fence != nullptr && object.generation() && fence->object == object.generation();
     return !same_gate && !why && !stale;
   };
-  auto delivery = host_.objects.deliver(id, r, intent != nullptr, arrival, look_at);
+  const auto how = fence == nullptr ? passage{{}, {}, 0, arrival} : passage{fence->object, fence->authority, fence->hops, arrival};
+  auto delivery = host_.objects.deliver(id, r, intent != nullptr, how, look_at);
   if (delivery.found && delivery.verdict == admission::staging && expected)
-    delivery = host_.objects.deliver(id, r, true, arrival, look_at);
+    delivery = host_.objects.deliver(id, r, true, how, look_at);
   if (!delivery.found)
     return local_verdict::absent;
+  if (delivery.follow) {
+    if (follow != nullptr)
+      *follow = std::move(delivery.follow);
+    return local_verdict::elsewhere;
+  }
   if (same_gate) {
     why = error{error_kind::invalid_operation, "the request would wait for the turn that makes it; use yield, or send"};
     return local_verdict::same_gate;
@@ -164,14 +172,20 @@ local_verdict outbound::deliver_here(submission& message, std::optional<error>& 
   const auto* from = message.arrived();
   const auto* fence = from != nullptr && from->fence ? &*from->fence : nullptr;
   auto* r = message.take();
-  admission_notice notice{*r};
-  const auto verdict =
-    judge_local(r, message.id(), message.intent(), message.forbidden(), fence, from != nullptr, why);
-  if (verdict != local_verdict::admitted) {
+  counted_ptr<detour> follow;
+  {
+    admission_notice notice{*r};
+    const auto verdict =
+      judge_local(r, message.id(), message.intent(), message.forbidden(), fence, from != nullptr, why, &follow);
+    if (verdict == local_verdict::admitted)
+      return verdict;
     notice.put_back(*r);
     message.put_back(r);
+    if (verdict != local_verdict::elsewhere)
+      return verdict;
   }
-  return verdict;
+  follow->forward(std::move(message));
+  return local_verdict::admitted;
 }
 
 /// False: the object has gone, and the message is still the caller's.
@@ -209,7 +223,8 @@ void outbound::submit(submission&& message) {
       return;
     std::optional<error> why;
     switch (deliver_here(message, why)) {
-      case local_verdict::admitted: return;
+      case local_verdict::admitted:
+      case local_verdict::elsewhere: return;
       case local_verdict::stale:
       case local_verdict::same_gate:
       case local_verdict::refused: message.fail(why.value_or(missing_error(message.id()))); return;
@@ -292,6 +307,20 @@ void outbound::send_by_link(submission&& message, link_session& link, const obje
   if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))
     r->reply = {new route_watch{*this, message.id(), header.fence, link.peer().rid, r->reply}, 0};
   link.send(r, header, due, message.operation());
+}
+
+void outbound::send_after(submission message, node_runtime& from, const std::string& rid, const message_fence& past) {
+  const auto link = from.links->ready_link(rid);
+  if (!link) {
+    message.fail({error_kind::unavailable, described(message.id()) + " has moved to node \"" + rid + "\", and there is no link to it"});
+    return;
+  }
+  const auto due = std::min(message.room_due(), host_.time->now() + from.settings.send_timeout);
+  const auto* intent = message.intent();
+  auto* r = message.take();
+  auto header = header_for(message.id(), nullptr, intent, nullptr);
+  header.fence = past;
+  link->send(r, header, due, message.operation());
 }
 
 void outbound::route_failed(const std::string& id, const message_fence& fence) {

@@ -21,6 +21,7 @@
 
 namespace zlink::detail {
 
+class detour;
 class host_runtime;
 class link_session;
 class node_runtime;
@@ -38,6 +39,7 @@ enum class local_verdict : std::uint8_t {
   refused,   ///< refused, see the error
   stale,     ///< refused: the sender's picture of ownership is outdated, or this node's is (M-63)
   closing,   ///< here until its close is over; the message has Instance intent (C-117)
+  elsewhere, ///< it moves, or has moved: what stands in its place takes the message on (L-180)
 };
 
 class outbound {
@@ -85,6 +87,12 @@ public:
   /// Over the ready link, or the end of the message. Any thread.
   void send_to_ready_node(submission message, node_runtime& from);
 
+  /// A message for an object that has moved on to that node, sent after it by a former owner: `past` is his ownership. Any
+  /// thread.
+  void send_after(submission message, node_runtime& from, const std::string& rid, const message_fence& past);
+  /// A message that a former owner of the object has sent on by the lane of its move; it is there now, or was. Any thread.
+  void deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source);
+
   /// What was sent by that route did not run there (M-82). Any thread.
   void route_failed(const std::string& id, const message_fence& fence);
   /// A request that was to wake the Spot at that node has its end: from now on the store tells. Any thread.
@@ -107,7 +115,8 @@ private:
 
   // Here (outbound.cpp).
   local_verdict judge_local(record* r, std::string_view id, const instance_intent* intent, const gate* forbidden,
-                            const message_fence* fence, bool arrival, std::optional<error>& why);
+                            const message_fence* fence, bool arrival, std::optional<error>& why,
+                            counted_ptr<detour>* follow = nullptr);
   /// Appends it or tells why not; not admitted: the message is whole again.
   local_verdict deliver_here(submission& message, std::optional<error>& why);
   bool wait_for_room(submission& message);

@@ -228,8 +228,13 @@ void publications::to_spot(fan_out& under_way, spot_object& object, record* r, s
       under_way.watch(*r);
       host_.waiting->wait(object, submission{r, object.id(), nullptr, nullptr, due});
       return;
-    default: free_record(r); // it is about to end (M-125)
+    default: break;
   }
+  const auto held = host_.objects.deliver(object.address(), r, false, {}, [](hosted_object&) { return true; });
+  if (held.follow) // it moves: the event goes with it
+    held.follow->forward(submission{r, object.id(), nullptr, nullptr, due});
+  else if (held.verdict != admission::admitted)
+    free_record(r); // it is about to end (M-125)
 }
 
 void publications::arrived(record* r, std::string_view channel, std::string_view topic, node_runtime& node) {

@@ -195,7 +195,8 @@ void outbound::place_here(submission message, std::deque<submission>& kept) {
   std::optional<error> why;
   const auto verdict = deliver_here(message, why);
   switch (verdict) {
-    case local_verdict::admitted: return;
+    case local_verdict::admitted:
+    case local_verdict::elsewhere: return;
     case local_verdict::no_room: {
       const auto object = host_.objects.find_any(message.id());
       if (!object) {

@@ -106,6 +106,7 @@ enum class target_kind : std::uint8_t { spot = 0, actor = 1, node = 2, channel =
 struct message_fence {
   object_generation object;
   authority_generation authority;
+  std::uint8_t hops = 0; ///< former owners that have sent it on: then `authority` is that of the last one (L-182)
   friend bool operator==(const message_fence&, const message_fence&) = default;
 };
 

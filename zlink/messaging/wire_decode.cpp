@@ -128,6 +128,7 @@ message_header decode_header(view_reader& in) {
     auto& fence = h.fence.emplace();
     fence.object = in.number<object_generation>(generation_limit);
     fence.authority = in.number<authority_generation>(generation_limit);
+    fence.hops = static_cast<std::uint8_t>(in.byte());
   }
   h.instance_intent = (first & header_intent) != 0;
   if ((first & header_activation) != 0) {

@@ -92,7 +92,7 @@ void append_frame(bytes& to, frame_type type, std::size_t most, Put put, byte_vi
 
 std::size_t header_bound(const message_header& h) noexcept {
   std::size_t size =
-    1 + bound(h.target_id) + bound(h.topic) + 16 + bound(h.flow) + 2 * longest_varint + bound(h.reply_node);
+    1 + bound(h.target_id) + bound(h.topic) + 16 + bound(h.flow) + 2 * longest_varint + 1 + bound(h.reply_node);
   if (h.activation)
     size += bound(h.activation->stable_type) + bound(h.activation->mesh) + longest_varint + 8 + bound(h.activation->refused);
   return size;
@@ -116,6 +116,7 @@ void put_header(span_writer& out, const message_header& h) noexcept {
   if (h.fence) {
     out.varint(h.fence->object.value);
     out.varint(h.fence->authority.value);
+    out.byte(h.fence->hops);
   }
   if (h.activation) {
     out.text(h.activation->stable_type);

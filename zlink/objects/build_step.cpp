@@ -44,20 +44,24 @@ private:
 
 class readiness_step final : public lifecycle_step {
 public:
-  explicit readiness_step(bool open_again) noexcept : open_again_(open_again) {}
+  readiness_step(spot_relocation_ready_outcome outcome, unique_function<void(execution_object&)> then)
+    : outcome_(outcome), then_(std::move(then)) {}
   task<void> run(execution_object& object) override { return tell(static_cast<spot_object&>(object)); }
-  void ended(execution_object& object, std::exception_ptr) noexcept override {
-    if (open_again_)
-      object.set_open(true);
+  void ended(execution_object& object, std::exception_ptr failure) noexcept override {
+    if (failure)
+      note_failure(object, "on_relocation_ready_completed", failure, false);
+    then_(object);
   }
 
 private:
   task<void> tell(spot_object& spot) {
-    const spot_relocation_ready_completion completion;
-    co_await static_cast<user_spot_application*>(spot.application())->on_relocation_ready_completed(completion);
+    const spot_relocation_ready_completion completion{outcome_};
+    if (spot.application() != nullptr) // else it has ended meanwhile
+      co_await static_cast<user_spot_application*>(spot.application())->on_relocation_ready_completed(completion);
   }
 
-  bool open_again_;
+  spot_relocation_ready_outcome outcome_;
+  unique_function<void(execution_object&)> then_;
 };
 
 class closing_step final : public lifecycle_step {
@@ -94,8 +98,9 @@ task<result<spot_create_response>> run_build_step(spot_object& object, infrastru
   return task<result<spot_create_response>>{std::move(ended)};
 }
 
-std::unique_ptr<lifecycle_step> make_readiness_step(bool open_again) {
-  return std::make_unique<readiness_step>(open_again);
+std::unique_ptr<lifecycle_step> make_readiness_step(spot_relocation_ready_outcome outcome,
+                                                    unique_function<void(execution_object&)> then) {
+  return std::make_unique<readiness_step>(outcome, std::move(then));
 }
 
 task<bool> run_closing_step(spot_object& object, infrastructure& unit, spot_closing_context context,

@@ -41,8 +41,9 @@ task<T> run_turn(execution_object& object, infrastructure& unit, unique_function
 task<result<spot_create_response>> run_build_step(spot_object& object, infrastructure& unit,
                                                   std::optional<message> request);
 
-/// `on_relocation_ready_completed(continued)`; then the Spot is open again if it was. For User Spots.
-std::unique_ptr<lifecycle_step> make_readiness_step(bool open_again);
+/// `on_relocation_ready_completed`; then `then`, in the same turn. For User Spots.
+std::unique_ptr<lifecycle_step> make_readiness_step(spot_relocation_ready_outcome outcome,
+                                                    unique_function<void(execution_object&)> then);
 
 /// `on_closing` in the object's lifecycle lane. True: it ended without exception.
 task<bool> run_closing_step(spot_object& object, infrastructure& unit, spot_closing_context context,

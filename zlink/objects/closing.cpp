@@ -207,6 +207,11 @@ task<void> closing::run(std::shared_ptr<state> closing) {
 /// May it close, is it so known to the store? Then it is sealed.
 task<result<bool>> closing::decide(std::shared_ptr<state> closing) {
   auto& object = *closing->object;
+  if (object.is_moving() && !is_lost(*closing) && reason_of(*closing) != spot_close_reason::host_shutdown) { // L-198, L-203
+    if (reason_of(*closing) == spot_close_reason::idle_evicted)
+      co_return result<bool>{false};
+    co_return result<bool>{error{error_kind::unavailable, '"' + object.id() + "\" is moving to another node"}};
+  }
   auto checking = check(closing);
   if (!co_await std::move(checking) && !is_lost(*closing))
     co_return result<bool>{false};

@@ -61,8 +61,19 @@ handler_run* actor_handler<Handler>::invoke(actor_object& who, spot_object& obje
 }
 
 template <auto Handler>
+bool tick_handler<Handler>::serves(hosted_object& object) {
+  using owner = typename shape::owner;
+  constexpr bool of_actor = std::is_base_of_v<actor, owner>;
+  if (object.is_actor() != of_actor)
+    return false;
+  using object_type = std::conditional_t<of_actor, actor_object, spot_object>;
+  return dynamic_cast<owner*>(static_cast<object_type&>(object).application()) != nullptr;
+}
+
+template <auto Handler>
 handler_run* tick_handler<Handler>::invoke(hosted_object& object, record* r, const timer_tick& tick) {
   using owner = typename shape::owner;
+  static_cast<void>(&registered); // so that it exists
   using object_type = std::conditional_t<std::is_base_of_v<actor, owner>, actor_object, spot_object>;
   auto& instance = static_cast<owner&>(*static_cast<object_type&>(object).application());
   if constexpr (task_value<typename shape::result>::is_task) {

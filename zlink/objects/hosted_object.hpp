@@ -56,6 +56,14 @@ public:
   /// After the closing seal: operations of the context end in `unavailable` (M-24).
   bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
 
+  /// It moves, or is about to: whoever wants to close it or change its Spot meanwhile comes too late (L-198, J-117). True:
+  /// it has begun.
+  bool begin_move() noexcept { return !moving_.exchange(true, std::memory_order_acq_rel); }
+  void end_move() noexcept { moving_.store(false, std::memory_order_release); }
+  bool is_moving() const noexcept { return moving_.load(std::memory_order_acquire); }
+  /// After the commit of a move: as after the closing seal (L-204, X-172).
+  void fence_off() noexcept { fence(); }
+
   /// A place under the ceilings of its node and type, which it has until `return_place`. False: there is none (C-37).
   virtual bool take_place() noexcept = 0;
   virtual void return_place() noexcept = 0;
@@ -87,6 +95,7 @@ private:
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> authority_{0};
   std::atomic<bool> fenced_{false};
+  std::atomic<bool> moving_{false};
   std::atomic<object_timers*> timers_{nullptr}; ///< made when the first is added, in whatever turn that is
 };
 

@@ -3,13 +3,17 @@
 #pragma once
 
 #include "zlink/execution/counted.hpp"
+#include "zlink/execution/job_permits.hpp"
 #include "zlink/membership/actor_object.hpp"
+#include "zlink/objects/detour.hpp"
 #include "zlink/objects/spot_object.hpp"
 
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -25,23 +29,56 @@ public:
   struct delivery {
     bool found = false;
     admission verdict = admission::sealed;
+    counted_ptr<detour> follow = {}; ///< the message is its business, and `r` still the caller's
   };
 
   /// Appends `r` to the object's application lane if it is here and admits it; otherwise `r` stays with the caller.
   /// `may_stage`: the record carries Instance intent.
-  /// `arrival`: it came from another node, lack of room is no reason.
+  /// From another node lack of room is no reason. A detour at the address has the first word (L-101).
   template <class Prepare>
-  delivery deliver(std::string_view address, record* r, bool may_stage, bool arrival, Prepare before_submit) noexcept {
+  delivery deliver(std::string_view address, record* r, bool may_stage, const passage& how, Prepare before_submit) noexcept {
+    job_permits* permit = nullptr; // given back outside of the lock: that takes in what has waited for it
+    delivery done;
+    {
+      const hashed_address key{address};
+      auto& part = shard_of(key);
+      std::lock_guard guard{part.mutex};
+      done = deliver_in(part, key, r, may_stage, how, before_submit, permit);
+    }
+    if (permit != nullptr)
+      permit->release();
+    return done;
+  }
+
+  // -- while objects move (L-101, L-157) ---------------------------------------------------------------------------------
+
+  /// From now on that detour stands at the address, instead of any other.
+  void divert(std::string_view address, counted_ptr<detour> by);
+  /// That detour is gone, if it is still the one that stands there. `last`, under the lock, takes what it has kept to where
+  /// everything else goes from then on.
+  template <class F>
+  bool end_detour(std::string_view address, const detour& which, F last) {
+    counted_ptr<detour> gone; // released outside of the lock
     const hashed_address key{address};
     auto& part = shard_of(key);
     std::lock_guard guard{part.mutex};
-    const auto i = part.objects.find(key);
-    if (i == part.objects.end())
-      return {};
-    hosted_object& object = **i;
-    if (!before_submit(object))
-      return {true, admission::sealed};
-    return {true, arrival ? object.submit_arrival(r, may_stage) : object.submit(r, may_stage)};
+    const auto i = part.detours.find(address);
+    if (i == part.detours.end() || i->second.get() != &which)
+      return false;
+    last();
+    gone = std::move(i->second);
+    part.detours.erase(i);
+    return true;
+  }
+  /// The same, and the object stands there in its place.
+  template <class F>
+  bool take_over(counted_ptr<hosted_object> object, const detour& which, F last) {
+    auto* added = object.get();
+    return end_detour(added->address(), which, [&] {
+      last();
+      if (shard_of(hashed_address{*added}).objects.insert(std::move(object)).second)
+        this->added(*added);
+    });
   }
 
   /// The object, or null.
@@ -111,12 +148,37 @@ private:
       return a->address() == b->address();
     }
   };
+  struct text_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
   struct alignas(64) shard {
     mutable std::mutex mutex;
     std::unordered_set<counted_ptr<hosted_object>, address_hash, address_equal> objects;
+    std::unordered_map<std::string, counted_ptr<detour>, text_hash, std::equal_to<>> detours;
   };
   static constexpr std::size_t shards = 64;
 
+  template <class Prepare>
+  static delivery deliver_in(shard& part, const hashed_address& key, record* r, bool may_stage, const passage& how,
+                             Prepare& before_submit, job_permits*& permit) noexcept {
+    const auto i = part.objects.find(key);
+    const bool found = i != part.objects.end();
+    if (found && !before_submit(**i))
+      return {true, admission::sealed};
+    if (!part.detours.empty())
+      if (const auto by = part.detours.find(key.address); by != part.detours.end()) {
+        auto* const held = r->permit;
+        switch (by->second->take(r, how)) {
+          case detour::answer::taken: permit = held; return {true, admission::admitted};
+          case detour::answer::follow: return {true, admission::sealed, by->second};
+          case detour::answer::pass: break;
+        }
+      }
+    if (!found)
+      return {};
+    return {true, how.arrival ? (*i)->submit_arrival(r, may_stage) : (*i)->submit(r, may_stage)};
+  }
   shard& shard_of(const hashed_address& key) const noexcept { return shards_[(key.hash >> 7) % shards]; }
   void added(const hosted_object& object) noexcept { actors_.fetch_add(object.is_actor() ? 1 : 0, std::memory_order_acq_rel); }
   void removed(const hosted_object& object) noexcept { actors_.fetch_sub(object.is_actor() ? 1 : 0, std::memory_order_acq_rel); }

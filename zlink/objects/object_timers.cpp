@@ -2,6 +2,8 @@
 
 #include "zlink/objects/hosted_object.hpp"
 
+#include <algorithm>
+
 namespace zlink::detail {
 
 /// One timer name of a PerActor Spot: its ticks are ordered and exclusive among themselves, and run beside everything else
@@ -41,7 +43,17 @@ object_timer::object_timer(hosted_object& object, execution_object& target, std:
                        std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now)
   : object_(counted_ptr<hosted_object>::share(&object)), target_(counted_ptr<execution_object>::share(&target)),
     state_(std::move(state)), schedule_(period, options, now), invoke_(invoke),
-    stop_on_exception_(options.stop_on_unhandled_exception), period_(period) {}
+    options_(options), period_(period) {}
+
+object_timer::object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, steady_time now)
+  : object_(counted_ptr<hosted_object>::share(&object)), target_(counted_ptr<execution_object>::share(&object)),
+    state_(std::make_shared<timer_state>(carried.name, carried.generation)),
+    schedule_(carried.period, carried.options, carried.progress, now), invoke_(invoke), options_(carried.options),
+    period_(carried.period) {}
+
+timer_snapshot object_timer::snapshot(steady_time now) const {
+  return {state_->name, invoke_, period_, options_, schedule_.progress(now), state_->generation, this};
+}
 
 object_timer::~object_timer() = default;
 
@@ -89,7 +101,7 @@ void object_timer::expired() noexcept {
 
 std::string object_timer::description() const {
   return "timer \"" + state_->name + "\", callback " + std::to_string(tick_.delivery_index)
-         + (stop_on_exception_ ? ", its last" : "");
+         + (options_.stop_on_unhandled_exception ? ", its last" : "");
 }
 
 handler_run* object_timer::dispatch(record* r, steady_time now) {
@@ -107,7 +119,7 @@ void object_timer::ended(bool failed, steady_time now) {
     schedule_.end(now);
   else
     schedule_.drop_late_ticks(now);
-  if (failed && started && stop_on_exception_) // a refused tick is no exception of the handler
+  if (failed && started && options_.stop_on_unhandled_exception) // a refused tick is no exception of the handler
     cancel();
   if (!cancelled() && !object_->fenced())
     arm();
@@ -120,7 +132,7 @@ counted_ptr<execution_object> object_timers::make_target() {
 timer object_timers::add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke) {
   std::lock_guard guard{mutex_};
   std::uint64_t generation = 1;
-  auto& [registration, runs_in] = by_name_[name];
+  auto& [registration, runs_in, pending] = by_name_[name];
   if (registration) {
     generation = registration->state()->generation + 1;
     registration->cancel();
@@ -130,8 +142,50 @@ timer object_timers::add(std::string name, std::chrono::milliseconds period, tim
   }
   auto state = std::make_shared<timer_state>(std::move(name), generation);
   registration = new_counted<object_timer>(object_, *runs_in, state, period, options, invoke, object_.domain().time->now());
-  registration->arm();
+  pending = false;
+  if (!held_)
+    registration->arm();
   return timer{std::move(state)};
+}
+
+void object_timers::hold() noexcept {
+  std::lock_guard guard{mutex_};
+  held_ = true;
+}
+
+void object_timers::release() {
+  std::lock_guard guard{mutex_};
+  held_ = false;
+  for (auto& [name, at] : by_name_)
+    if (!std::exchange(at.pending, false) && !at.registration->cancelled())
+      at.registration->arm();
+}
+
+std::vector<timer_snapshot> object_timers::snapshot(steady_time now) {
+  std::vector<timer_snapshot> all;
+  std::lock_guard guard{mutex_};
+  for (auto& [name, at] : by_name_)
+    if (!at.registration->cancelled() && at.runs_in.get() == &object_)
+      all.push_back(at.registration->snapshot(now));
+  return all;
+}
+
+counted_ptr<object_timer> object_timers::restore(const timer_snapshot& carried, tick_invoke invoke, bool pending) {
+  std::lock_guard guard{mutex_};
+  auto& at = by_name_[carried.name];
+  if (at.registration)
+    at.registration->cancel();
+  at.runs_in = counted_ptr<execution_object>::share(&object_);
+  at.registration = new_counted<object_timer>(object_, carried, invoke, object_.domain().time->now());
+  at.pending = pending;
+  return at.registration;
+}
+
+void object_timers::go_on(const std::vector<const object_timer*>& pending) {
+  std::lock_guard guard{mutex_};
+  for (auto& [name, at] : by_name_)
+    if (!at.registration->cancelled() && std::ranges::find(pending, at.registration.get()) == pending.end())
+      at.registration->arm();
 }
 
 void object_timers::stop() noexcept {

@@ -11,10 +11,24 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace zlink::detail {
 
 class hosted_object;
+
+class object_timer;
+
+/// One registration as a move takes it along (L-75).
+struct timer_snapshot {
+  std::string name;
+  tick_invoke invoke = nullptr;
+  std::chrono::milliseconds period{0};
+  timer_options options;
+  tick_progress progress;
+  std::uint64_t generation = 0;
+  const object_timer* registration = nullptr; ///< of this node, to tell whose pending ticks wait
+};
 
 /// One registration (one generation of a name). Touched in turns of `target` while a tick is pending, else by `expired`.
 class object_timer final : public counted, public timed {
@@ -22,6 +36,8 @@ public:
   /// `target`: where its ticks run, the object or a part of it.
   object_timer(hosted_object& object, execution_object& target, std::shared_ptr<timer_state> state,
              std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now);
+  /// Goes on where the one that was captured has stopped.
+  object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, steady_time now);
   ~object_timer() override;
 
   void arm();
@@ -35,6 +51,8 @@ public:
 
   /// Runs the handler for the tick that `r` stands for.
   handler_run* dispatch(record* r, steady_time now);
+  /// In a turn, while no callback runs.
+  timer_snapshot snapshot(steady_time now) const;
   /// The tick's record is done with; `failed`: the handler threw.
   void ended(bool failed, steady_time now);
 
@@ -50,7 +68,7 @@ private:
   tick_schedule schedule_;
   timer_tick tick_;
   tick_invoke invoke_;
-  bool stop_on_exception_;
+  const timer_options options_;
   bool started_ = false; ///< the current tick's handler has been called
   const std::chrono::milliseconds period_;
 };
@@ -67,6 +85,21 @@ public:
   void stop() noexcept;
   /// Ends what waits in the object's parts, and fails what their turns wait for.
   void end_parts(const error& why);
+
+  // -- a move; the object's own timers, not those of parts -----------------------------------------------------------------
+
+  /// What is registered from now on waits for `release`: the object is being rebuilt.
+  void hold() noexcept;
+  /// All that were held begin, but for those whose pending tick waits already.
+  void release();
+  /// All that tick, at a boundary. In a turn.
+  std::vector<timer_snapshot> snapshot(steady_time now);
+  /// Registers what was carried, in place of what goes by that name here (L-76, L-80). While held. `pending`: a tick of it
+  /// waits in the lane.
+  counted_ptr<object_timer> restore(const timer_snapshot& carried, tick_invoke invoke, bool pending);
+  /// Ticking goes on after `stop`, but for those in `pending`, whose tick waits.
+  void go_on(const std::vector<const object_timer*>& pending);
+
   /// No registration that ticks (what keeps ticking is never idle).
   bool idle() noexcept;
 
@@ -75,12 +108,14 @@ private:
   struct place {
     counted_ptr<object_timer> registration;
     counted_ptr<execution_object> runs_in;
+    bool pending = false; ///< carried here with a tick that waits: not armed by `release`
   };
   counted_ptr<execution_object> make_target();
 
   hosted_object& object_;
   const bool gate_each_;
   std::mutex mutex_;
+  bool held_ = false;
   std::map<std::string, place, std::less<>> by_name_;
 };
 

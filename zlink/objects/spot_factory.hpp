@@ -4,10 +4,13 @@
 #include "zlink/identity.hpp"
 #include "zlink/objects/handler_table.hpp"
 #include "zlink/objects/slot_count.hpp"
+#include "zlink/packet_type.hpp"
+#include "zlink/task.hpp"
 #include "zlink/unique_function.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 #include <typeindex>
@@ -29,7 +32,9 @@ struct spot_factory {
   bool application_signaled = false;
   std::type_index actor_class = typeid(void); ///< of its members; void: it hosts no Actors (C-136)
   actor_callbacks* (*about_actors)(spot_application&) = nullptr; ///< of such an instance
-  std::shared_ptr<const void> adapter; ///< set with `preserve_state`
+  std::shared_ptr<const void> adapter; ///< set with `preserve_state`, as are the next two
+  task<bytes> (*capture)(const void* adapter, spot_application& from, std::stop_token cancel) = nullptr;
+  task<void> (*restore)(const void* adapter, spot_application& into, byte_view state, std::stop_token cancel) = nullptr;
   std::shared_ptr<void> builder;       ///< what the registration callback was given, dead by now (C-26)
   std::uint32_t limit = 0; ///< of this type on this node, 0: none
   mutable slot_count in_being;

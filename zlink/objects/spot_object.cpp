@@ -208,7 +208,14 @@ void spot_object::pass_boundary() {
   boundary_pending_ = false;
   const bool was_open = open();
   set_open(false);
-  submit_step(make_readiness_step(was_open));
+  if (auto told = std::exchange(at_boundary_, {})) { // a move has waited for this
+    told();
+    return;
+  }
+  submit_step(make_readiness_step(spot_relocation_ready_outcome::continued, [was_open](execution_object& object) {
+    if (was_open)
+      object.set_open(true);
+  }));
 }
 
 instance_spot_context spot_object::make_instance_context() {

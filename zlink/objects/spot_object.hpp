@@ -72,6 +72,9 @@ public:
   /// The Spot may move when this turn has ended; throws where that may not be said. Nothing to move: the boundary
   /// completes as `continued` as soon as no handler is under way.
   void signal_readiness();
+  /// Called in a turn at the next boundary that the Spot signals, in place of its completion: the Spot has stopped, and whoever
+  /// asked for this goes on with it. Null: nobody waits any more.
+  void at_signalled_boundary(unique_function<void()> told) { at_boundary_ = std::move(told); }
   /// The next handler that ends is that of the record that woke the Spot.
   void watch_first_record() noexcept { first_record_pending_ = true; }
 
@@ -110,6 +113,7 @@ private:
   std::atomic<bool> has_place_{false};
   bool first_record_pending_ = false;
   bool boundary_pending_ = false; ///< signalled, and not passed yet
+  unique_function<void()> at_boundary_;
 };
 
 /// Why a turn that has signalled readiness starts nothing else.

@@ -18,6 +18,18 @@ bool is_movable(const row_record* row, object_kind kind) noexcept {
 
 } // namespace
 
+row_record prepared_row(const row_record& row, const move_target& target) {
+  auto edited = row;
+  auto& move = *edited.move;
+  move.stage = move_stage::prepared;
+  move.attempt = target.attempt;
+  move.reservation = target.reservation;
+  move.target_owner = target.owner;
+  move.target = target.node.node;
+  move.slots = row.slots;
+  return edited;
+}
+
 decision reserve_move(const observed_object& seen, const move_target& target) {
   if (!is_possible(target))
     return refusal::impossible;
@@ -31,19 +43,12 @@ decision reserve_move(const observed_object& seen, const move_target& target) {
   const bool again = row->move->stage == move_stage::prepared;
   if (again && (row->move->target != target.node.node || row->move->target_owner != target.owner))
     return refusal::conflict;
-  auto edited = *row;
-  auto& move = *edited.move;
-  move.stage = move_stage::prepared;
-  move.attempt = target.attempt;
-  move.reservation = target.reservation;
-  move.target_owner = target.owner;
-  move.target = target.node.node;
-  move.slots = row->slots;
+  const auto edited = prepared_row(*row, target);
   auto step = replace_row(seen, object_key(target.kind, target.id), edited);
   step.conditions.push_back(lease_held(target.owner));
   step.conditions.push_back(descriptor_unchanged(target.node));
   if (!again)
-    step.capacity.push_back({target.node.node, move.slots, slot_step::reserve, target.limits});
+    step.capacity.push_back({target.node.node, edited.move->slots, slot_step::reserve, target.limits});
   return step;
 }
 

@@ -25,7 +25,7 @@ decision preserve_with(const observed_object& seen, const owned_object& object, 
 bool may_progress(const row_record& row, const std::optional<move_progress>& next) noexcept {
   if (row.closing)
     return false;
-  if (!row.move)
+  if (!row.move || (next && next->stage == move_stage::preparing && row.move->stage >= move_stage::committed))
     return next && next->stage == move_stage::preparing;
   if (!next)
     return row.move->stage != move_stage::prepared;

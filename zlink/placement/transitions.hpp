@@ -179,6 +179,8 @@ struct move_target {
 /// Slots on the target, noted in the row (MoveReserve). `seen` is what the target read first. Preparing again on the
 /// same target replaces the attempt and takes no second slots (S-96).
 decision reserve_move(const observed_object& seen, const move_target& target);
+/// The row that it leaves.
+row_record prepared_row(const row_record& row, const move_target& target);
 /// Gives those slots back (MoveRelease); needs no lease (S-99).
 decision release_move(const observed_object& seen, object_kind kind, const std::string& id,
                       const detail::unique_id& relocation, detail::attempt_generation attempt);

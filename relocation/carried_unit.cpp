@@ -1,0 +1,153 @@
+#include "relocation/carried_unit.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/body_codec.hpp"
+#include "zlink/messaging/inbound_record.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::uint64_t frame_limit_bytes = 1ULL << 40; // the lane's own records have been bounded before
+
+std::uint32_t ms_left(steady_time deadline, steady_time now) noexcept {
+  if (deadline <= now)
+    return 0;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(left, std::numeric_limits<std::uint32_t>::max()));
+}
+
+message_header header_of(const record& r, std::string_view address, const reply_path& reply, host_runtime& host) {
+  message_header header;
+  if (r.extra && !r.extra->topic.empty()) {
+    header.target = target_kind::publish;
+    header.target_id = r.extra->channel;
+    header.topic = r.extra->topic;
+  } else {
+    header.target = is_actor_address(address) ? target_kind::actor : target_kind::spot;
+    header.target_id = id_in(address);
+  }
+  header.operation = r.from_link ? r.operation : host.random->next_id();
+  header.reply_node = reply.node;
+  return header;
+}
+
+} // namespace
+
+// -- timers -----------------------------------------------------------------------------------------------------------
+
+carried_timer carried(const timer_snapshot& timer) {
+  carried_timer to;
+  to.name = timer.name;
+  const auto* handler = name_of(timer.invoke);
+  to.handler = handler == nullptr ? "" : handler;
+  to.period_ms = timer.period.count();
+  to.overrun = static_cast<std::uint8_t>(timer.options.overrun);
+  to.max_catch_up_ticks = timer.options.max_catch_up_ticks;
+  to.stop_on_exception = timer.options.stop_on_unhandled_exception;
+  to.generation = timer.generation;
+  to.delivery_index = timer.progress.delivery_index;
+  to.scheduled_index = timer.progress.scheduled_index;
+  to.earliest_index = timer.progress.earliest_index;
+  to.catch_up_to = timer.progress.catch_up_to;
+  to.next_due_ns = timer.progress.next_due.count();
+  to.age_ns = timer.progress.age.count();
+  return to;
+}
+
+timer_snapshot snapshot_of(const carried_timer& timer, steady_duration on_the_way) {
+  timer_snapshot to;
+  to.name = timer.name;
+  to.period = std::chrono::milliseconds{timer.period_ms};
+  to.options.overrun = static_cast<timer_overrun>(timer.overrun);
+  to.options.max_catch_up_ticks = timer.max_catch_up_ticks;
+  to.options.stop_on_unhandled_exception = timer.stop_on_exception;
+  to.generation = timer.generation;
+  to.progress.delivery_index = timer.delivery_index;
+  to.progress.scheduled_index = timer.scheduled_index;
+  to.progress.earliest_index = timer.earliest_index;
+  to.progress.catch_up_to = timer.catch_up_to;
+  to.progress.next_due = steady_duration{timer.next_due_ns};
+  to.progress.age = steady_duration{timer.age_ns} + on_the_way;
+  return to;
+}
+
+// -- at the source ----------------------------------------------------------------------------------------------------
+
+reply_path path_of(kept_record& kept, const node_runtime& node, reply_table& replies, std::uint64_t move) {
+  auto& r = *kept.r;
+  if (r.kind != record_kind::request)
+    return {};
+  if (kept.entry != 0)
+    return {node.identity.node_rid, kept.entry};
+  if (r.reply.receiver == nullptr)
+    return {};
+  if (const auto* origin = r.from_link ? dynamic_cast<link_session*>(r.reply.receiver) : nullptr)
+    return {origin->peer().rid, r.reply.id};
+  kept.entry = replies.add(std::exchange(r.reply, reply_route{}), move, r.deadline);
+  return {node.identity.node_rid, kept.entry};
+}
+
+void take_route_back(kept_record& kept, reply_table& replies) {
+  if (kept.entry != 0)
+    kept.r->reply = replies.take(std::exchange(kept.entry, 0));
+}
+
+void let_go(kept_record& kept) noexcept {
+  auto* r = std::exchange(kept.r, nullptr);
+  if (r == nullptr)
+    return;
+  if (auto* origin = std::exchange(r->reply.receiver, nullptr))
+    origin->unref_receiver();
+  free_record(r);
+}
+
+void end_record(kept_record& kept, host_runtime& host, reply_table& replies, const error& why) noexcept {
+  auto* r = std::exchange(kept.r, nullptr);
+  if (r == nullptr)
+    return;
+  if (kept.entry != 0)
+    r->reply = replies.take(std::exchange(kept.entry, 0));
+  if (r->kind != record_kind::request)
+    host.domain.counters.drop(drop_reason::closed);
+  refuse(r, why);
+}
+
+std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host) {
+  auto& r = *kept.r;
+  frame_buffer buffer;
+  body_encoder body{r.body, host.codecs, &host.system};
+  const message_body parts{body.packet_name(), body.content_type(), r.extra ? r.extra->metadata.encoded() : byte_view{}};
+  const bool timed = r.deadline != steady_time{};
+  begin_message(buffer, header_of(r, address, reply, host), parts, r.kind == record_kind::request, timed);
+  body.encode(buffer.payload());
+  const auto frame = buffer.finish();
+  set_message_times(frame, reply.id, timed ? ms_left(r.deadline, host.time->now()) : 0);
+  return {frame.begin(), frame.end()};
+}
+
+// -- at the target ----------------------------------------------------------------------------------------------------
+
+staged_record staged(byte_view content, host_runtime& host, steady_time arrived) {
+  frame_reader reader{content};
+  const auto message = decode_message(reader.next(frame_limit_bytes).body);
+  staged_record made{make_inbound_record(message, arrived), {std::string{message.header.reply_node}, message.reply_route}};
+  if (message.header.target != target_kind::publish)
+    return made;
+  auto& encoded = *made.r->body.get<encoded_value>();
+  encoded.decode_by(host.values);
+  made.r->decoded_by = host.codecs.for_content_type(encoded.content_type());
+  const zlink::message shared{std::move(made.r->body)};
+  made.r->body.emplace<zlink::message>(shared);
+  return made;
+}
+
+record* with_route(staged_record staged, mesh_links& links) {
+  if (staged.r->kind == record_kind::request && !staged.reply.node.empty())
+    staged.r->reply = links.route_back(staged.reply.node, staged.reply.id);
+  return staged.r;
+}
+
+} // namespace zlink::detail

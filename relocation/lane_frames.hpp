@@ -1,0 +1,94 @@
+// What source and target of a move say to each other: control records of one link, which keep their order; the operation id
+// of each is the RelocationId (L-8, L-14).
+#pragma once
+
+#include "zlink/packet.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+/// One object of the unit. Later records name it by its place in the list.
+struct moving_part {
+  bool actor = false;
+  std::string id;
+  std::uint64_t generation = 0;
+  std::uint64_t authority = 0;
+};
+
+/// `restore`: opens the lane. The payload follows in chunks (L-91).
+struct restore_request {
+  std::uint64_t attempt = 0;
+  std::uint8_t kind = 0; ///< `unit_kind`
+  std::uint64_t source_lifecycle = 0;
+  std::uint64_t target_lifecycle = 0;
+  std::vector<moving_part> parts;
+  std::uint64_t total_bytes = 0;
+  std::uint32_t chunks = 0;
+  std::uint32_t sum = 0;     ///< CRC-32C over the whole payload
+  std::int64_t left_ms = 0;  ///< of its validity: clocks differ (L-16)
+};
+
+struct restore_chunk {
+  std::uint64_t attempt = 0;
+  std::uint32_t ordinal = 0;
+  std::vector<std::byte> content;
+};
+
+/// `chunks_taken`: frees budget, and says nothing else (L-94).
+struct chunks_taken {
+  std::uint64_t attempt = 0;
+  std::uint64_t bytes = 0; ///< since the attempt began
+};
+
+/// `restore_refused`: nothing of this attempt is left here, and it can never commit (S-99).
+struct restore_refused {
+  std::uint64_t attempt = 0;
+  std::uint8_t reason = 0; ///< `relocate_reason`
+  std::uint8_t kind = 0;   ///< `error_kind`
+  std::string text;
+};
+
+/// `relay_ready` (L-127), `move_abandoned`: the source goes on with the unit, whatever was sent is void.
+struct attempt_note {
+  std::uint64_t attempt = 0;
+};
+
+/// `relay`: a message that the source has held, or that came to it behind the cutover (L-133, L-134).
+struct relayed_message {
+  std::uint64_t attempt = 0;
+  std::uint32_t batch = 0; ///< each sending of the whole; a newer one replaces what came before (L-137). 0: behind the cutover
+  std::uint32_t part = 0;
+  std::vector<std::byte> frame;
+};
+
+/// `cutover` (L-134).
+struct cutover_mark {
+  std::uint64_t attempt = 0;
+  std::uint32_t batch = 0;
+  std::uint64_t records = 0;
+  std::uint32_t sum = 0; ///< CRC-32C over their frames
+};
+
+/// `route_moved`: told to a sender whose message was followed; he drops the route that he used (M-85).
+struct route_moved {
+  bool actor = false;
+  std::string id;
+  std::uint64_t generation = 0;
+  std::uint64_t authority = 0;
+};
+
+ZLINK_PACKET(moving_part, "zlink.move.part", actor, id, generation, authority)
+ZLINK_PACKET(restore_request, "zlink.move.restore", attempt, kind, source_lifecycle, target_lifecycle, parts, total_bytes, chunks,
+             sum, left_ms)
+ZLINK_PACKET(restore_chunk, "zlink.move.chunk", attempt, ordinal, content)
+ZLINK_PACKET(chunks_taken, "zlink.move.taken", attempt, bytes)
+ZLINK_PACKET(restore_refused, "zlink.move.refused", attempt, reason, kind, text)
+ZLINK_PACKET(attempt_note, "zlink.move.note", attempt)
+ZLINK_PACKET(relayed_message, "zlink.move.relay", attempt, batch, part, frame)
+ZLINK_PACKET(cutover_mark, "zlink.move.cutover", attempt, batch, records, sum)
+ZLINK_PACKET(route_moved, "zlink.move.route", actor, id, generation, authority)
+
+} // namespace zlink::detail

@@ -1,0 +1,224 @@
+#include "relocation/moves.hpp"
+
+#include "relocation/lane_frames.hpp"
+#include "relocation/source_move.hpp"
+#include "relocation/target_move.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/control_frames.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace zlink::detail {
+
+const char* to_string(move_step step) noexcept {
+  static constexpr const char* names[] = {
+    "preparing", "sealing", "sealed", "captured", "restore_sent", "boundary", "cutover_sent", "commit_seen", "source_closed",
+    "followed_long_enough", "aborting", "fenced", "restored", "settled_lost", "restore_received", "payload_complete",
+    "row_reserved", "rebuilt", "relay_ready_sent", "cutover_received", "cutover_fallback", "committing", "committed", "merged",
+    "opened", "staging_removed"};
+  static_assert(std::size(names) == move_steps);
+  return names[static_cast<std::size_t>(step)];
+}
+
+moves::moves(host_runtime& host) noexcept : host_(host) {}
+moves::~moves() = default;
+
+// -- as the source ----------------------------------------------------------------------------------------------------
+
+task<unit_end> moves::move(relocation_unit unit, placement::node_identity target, steady_time deadline) {
+  auto one = std::make_shared<source_move>(host_, std::move(unit), std::move(target), deadline);
+  {
+    std::lock_guard guard{mutex_};
+    sources_.emplace(one->id, one);
+  }
+  under_way_.fetch_add(1, std::memory_order_acq_rel);
+  auto running = one->run();
+  auto end = co_await std::move(running);
+  if (!end.left)
+    forget(*one);
+  co_return end;
+}
+
+void moves::forget(const source_move& ended) {
+  std::shared_ptr<source_move> gone;
+  {
+    std::lock_guard guard{mutex_};
+    const auto i = sources_.find(ended.id);
+    if (i == sources_.end())
+      return;
+    gone = std::move(i->second);
+    sources_.erase(i);
+  }
+  under_way_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+std::shared_ptr<source_move> moves::source(unique_id move) const {
+  std::lock_guard guard{mutex_};
+  const auto i = sources_.find(move);
+  return i == sources_.end() ? nullptr : i->second;
+}
+
+template <class F>
+void moves::tell_source(unique_id move, std::uint64_t attempt, F event) {
+  host_.infra->post([this, move, attempt, event = std::move(event)]() mutable {
+    if (auto one = source(move); one != nullptr && one->attempt == attempt)
+      event(*one);
+  });
+}
+
+// -- as the target ----------------------------------------------------------------------------------------------------
+
+std::shared_ptr<target_move> moves::target(unique_id move) const {
+  std::lock_guard guard{mutex_};
+  const auto i = targets_.find(move);
+  return i == targets_.end() ? nullptr : i->second;
+}
+
+/// The temporary queue is there before the next packet is looked at (L-100).
+void moves::begin_target(node_runtime& node, link_session& link, unique_id move, byte_view body) {
+  auto request = decode<restore_request>(body);
+  if (request.parts.empty() || request.kind > static_cast<std::uint8_t>(unit_kind::instance_spot) || request.attempt == 0)
+    throw decode_error{"a Restore request without parts, attempt or kind"};
+  if (request.source_lifecycle != link.peer().lifecycle.value || request.target_lifecycle != node.identity.lifecycle.value)
+    throw decode_error{"a Restore request of another run of the node"};
+  std::shared_ptr<target_move> made;
+  std::vector<std::shared_ptr<target_move>> outdated;
+  {
+    std::lock_guard guard{mutex_};
+    if (const auto i = targets_.find(move); i != targets_.end()) {
+      if (i->second->same(request))
+        i->second->repeated();
+      else // an explicit conflict: neither of the two is used (L-97)
+        throw decode_error{"a Restore request that contradicts an earlier one of the same move"};
+      return;
+    }
+    made = std::make_shared<target_move>(host_, node, node.links->name_of(link.peer().rid), move, std::move(request));
+    for (const auto& address : made->addresses()) {
+      auto& latest = arriving_[address]; // of two preparations the newer one counts (L-109)
+      if (const auto i = targets_.find(latest); latest && i != targets_.end())
+        outdated.push_back(i->second);
+      latest = move;
+    }
+    targets_.emplace(move, made);
+    made->register_queue();
+  }
+  under_way_.fetch_add(1, std::memory_order_acq_rel);
+  host_.infra->post([this, made, outdated = std::move(outdated)] {
+    for (const auto& one : outdated)
+      one->give_up();
+    start_coroutine(made->run(), [this, made](result<void>) {
+      under_way_.fetch_sub(1, std::memory_order_acq_rel);
+      host_.infra->post_after(host_.options.message_follow_duration, [this, made] { forget(*made); }); // for what comes late
+    });
+  });
+}
+
+void moves::forget(const target_move& ended) {
+  std::shared_ptr<target_move> gone;
+  std::lock_guard guard{mutex_};
+  for (const auto& address : ended.addresses())
+    if (const auto i = arriving_.find(address); i != arriving_.end() && i->second == ended.id)
+      arriving_.erase(i);
+  const auto i = targets_.find(ended.id);
+  if (i == targets_.end())
+    return;
+  gone = std::move(i->second);
+  targets_.erase(i);
+}
+
+// -- what comes -------------------------------------------------------------------------------------------------------
+
+void moves::arrived(node_runtime& node, link_session& link, control_command command, unique_id move, byte_view body) {
+  const auto at_target = [&](std::uint64_t attempt) {
+    auto one = target(move);
+    return one != nullptr && one->attempt() == attempt && one->source() == link.peer().rid ? one : nullptr; // L-8
+  };
+  switch (command) {
+    case control_command::restore: begin_target(node, link, move, body); return;
+    case control_command::restore_chunk: {
+      auto what = decode<restore_chunk>(body);
+      if (auto one = at_target(what.attempt))
+        one->chunk(std::move(what));
+      return;
+    }
+    case control_command::relay: {
+      const auto what = decode<relayed_message>(body);
+      if (auto one = at_target(what.attempt))
+        one->relayed(what);
+      return;
+    }
+    case control_command::cutover: {
+      const auto what = decode<cutover_mark>(body);
+      if (auto one = at_target(what.attempt))
+        one->cutover(what);
+      return;
+    }
+    case control_command::move_abandoned: {
+      if (auto one = at_target(decode<attempt_note>(body).attempt))
+        one->abandoned();
+      return;
+    }
+    case control_command::chunks_taken: {
+      const auto what = decode<chunks_taken>(body);
+      tell_source(move, what.attempt, [bytes = what.bytes](source_move& one) { one.taken(bytes); });
+      return;
+    }
+    case control_command::relay_ready:
+      tell_source(move, decode<attempt_note>(body).attempt, [](source_move& one) { one.ready(); });
+      return;
+    case control_command::restore_refused: {
+      auto what = decode<restore_refused>(body);
+      const auto attempt = what.attempt;
+      tell_source(move, attempt, [what = std::move(what)](source_move& one) mutable { one.refused(std::move(what)); });
+      return;
+    }
+    case control_command::route_moved: {
+      const auto what = decode<route_moved>(body);
+      host_.messages.routes.cache.erase(what.actor ? actor_address(what.id) : what.id, {what.generation}, {what.authority});
+      return;
+    }
+    default: throw decode_error{"an unknown record of a move"};
+  }
+}
+
+void moves::link_changed(node_runtime&, const std::string& rid, bool lost) {
+  std::vector<std::shared_ptr<source_move>> out;
+  std::vector<std::shared_ptr<target_move>> in;
+  {
+    std::lock_guard guard{mutex_};
+    for (const auto& [id, one] : sources_)
+      out.push_back(one);
+    for (const auto& [id, one] : targets_)
+      in.push_back(one);
+  }
+  for (const auto& one : out)
+    one->link_changed(rid, lost);
+  for (const auto& one : in)
+    one->link_changed(rid);
+}
+
+bool moves::quiet() const noexcept {
+  std::lock_guard guard{mutex_};
+  return sources_.empty() && at_rest();
+}
+
+void moves::end() {
+  std::vector<std::shared_ptr<source_move>> out;
+  std::vector<std::shared_ptr<target_move>> in;
+  {
+    std::lock_guard guard{mutex_};
+    for (const auto& [id, one] : sources_)
+      out.push_back(one);
+    for (const auto& [id, one] : targets_)
+      in.push_back(one);
+  }
+  for (const auto& one : out)
+    one->end();
+  for (const auto& one : in)
+    one->give_up();
+}
+
+} // namespace zlink::detail

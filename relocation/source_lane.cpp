@@ -1,0 +1,236 @@
+// The lane of a move, from the Restore request to the end of the follow route (L-60, L-91 to L-95, L-130 to L-142, L-183, L-197).
+#include "relocation/checksum.hpp"
+#include "relocation/source_move.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/control_frames.hpp"
+#include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/placement/pause.hpp"
+
+#include <algorithm>
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::size_t chunk_bytes = 256 * 1024;
+/// Chunks of one unit that the target has not taken: replies and control of others pass between them (L-95).
+constexpr std::size_t chunk_window_bytes = 4 * chunk_bytes;
+constexpr std::chrono::milliseconds longest_look{50}; // between looks at the row
+constexpr std::chrono::seconds closing_patience{5};
+
+unit_kind kind_of(const relocation_unit& unit) noexcept { return unit.kind; }
+
+} // namespace
+
+void source_move::send(control_command command, const bytes& body) {
+  link_->send_control(static_cast<std::uint16_t>(command), encode(control_envelope{id.high, id.low, body}));
+}
+
+bool source_move::send_restore() {
+  link_ = unit_.node->links->ready_link(target_.node_rid);
+  if (!link_ || link_->peer().lifecycle != target_.lifecycle)
+    return false;
+  restore_request request;
+  request.attempt = attempt;
+  request.kind = static_cast<std::uint8_t>(kind_of(unit_));
+  request.source_lifecycle = unit_.node->identity.lifecycle.value;
+  request.target_lifecycle = target_.lifecycle.value;
+  for (const auto& to : hold_->parts())
+    request.parts.push_back({is_actor_address(to.address), std::string{id_in(to.address)}, to.generation.value, to.authority.value});
+  request.total_bytes = payload_.size();
+  request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes - 1) / chunk_bytes);
+  request.sum = crc32c(0, payload_);
+  request.left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - host_.time->now()).count();
+  send(control_command::restore, encode(request));
+  sent_bytes_ = 0;
+  taken_bytes_ = 0;
+  send_chunks();
+  host_.moving.step(move_step::restore_sent, address);
+  return true;
+}
+
+/// The report of the target frees room here, and is no acceptance of anything (L-94).
+void source_move::send_chunks() {
+  while (verdict_ == verdict::none && sent_bytes_ < payload_.size() && sent_bytes_ - taken_bytes_ < chunk_window_bytes) {
+    restore_chunk chunk;
+    chunk.attempt = attempt;
+    chunk.ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes);
+    const auto size = std::min(chunk_bytes, payload_.size() - sent_bytes_);
+    const auto content = byte_view{payload_}.subspan(sent_bytes_, size);
+    chunk.content.assign(content.begin(), content.end());
+    sent_bytes_ += size;
+    send(control_command::restore_chunk, encode(chunk));
+  }
+}
+
+/// Silence decides nothing: it ends with an answer, with the link, or when the time is over (L-132).
+task<void> source_move::wait_for_verdict() {
+  while (verdict_ == verdict::none && !ended_ && host_.time->now() < deadline_) {
+    if (!link_->ready()) {
+      verdict_ = verdict::lost;
+      break;
+    }
+    auto waiting = wake_.until(deadline_);
+    co_await std::move(waiting);
+  }
+}
+
+// -- the boundary -----------------------------------------------------------------------------------------------------
+
+/// What is held goes first, then the mark, then whatever comes (L-133 to L-135). Whether it arrives or not: this side is done.
+void source_move::pass_boundary() {
+  if (!unit_.lead->is_actor())
+    unit_.node->subscribed.remove(static_cast<spot_object&>(*unit_.lead));
+  while (!send_batch()) {
+  }
+  submitted_ = host_.time->now();
+  host_.moving.step(move_step::cutover_sent, address);
+  start_coroutine([](std::shared_ptr<source_move> self) -> task<void> {
+    auto finishing = self->finish();
+    co_await std::move(finishing);
+    self->host_.moving.forget(*self);
+  }(shared_from_this()), [](result<void>) {});
+}
+
+/// The whole of what was held, as one batch; false: more has come meanwhile, and the batch is sent with it anew.
+bool source_move::send_batch() {
+  for (auto& kept : hold_->take_held())
+    relayed_.push_back(kept);
+  ++batch_;
+  cutover_mark mark;
+  mark.attempt = attempt;
+  mark.batch = batch_;
+  auto& replies = unit_.node->links->replies();
+  for (auto& kept : relayed_) {
+    if (kept.r == nullptr)
+      continue;
+    relayed_message told;
+    told.attempt = attempt;
+    told.batch = batch_;
+    told.part = kept.part;
+    try {
+      told.frame = frame_of(kept, hold_->parts()[kept.part].address, path_of(kept, *unit_.node, replies, number_), host_);
+    } catch (...) {
+      end_record(kept, host_, replies, {error_kind::invalid_operation, text_of_current_exception()});
+      continue;
+    }
+    ++mark.records;
+    mark.sum = crc32c(mark.sum, told.frame);
+    send(control_command::relay, encode(told));
+  }
+  return hold_->enter_lane(link_, attempt, encode(control_envelope{id.high, id.low, encode(mark)}));
+}
+
+// -- after it ---------------------------------------------------------------------------------------------------------
+
+task<void> source_move::finish() {
+  auto seeing = see_commit(std::max(deadline_, submitted_ + 2 * host_.options.relocation_cutover_wait));
+  const bool committed = co_await std::move(seeing);
+  if (!committed) {
+    auto settling = settle_lost();
+    co_await std::move(settling);
+    co_return;
+  }
+  host_.moving.step(move_step::commit_seen, address);
+  auto leaving = leave_source();
+  co_await std::move(leaving);
+}
+
+/// Looks at the row until it shows the target; nobody tells (L-159, L-197). False: the target never will be the owner.
+task<bool> source_move::see_commit(steady_time until) {
+  auto pause = std::chrono::milliseconds{1};
+  const auto window_end = submitted_ + host_.options.relocation_cutover_wait;
+  for (;;) {
+    auto reading = host_.repository->read_object(address);
+    auto outcome = co_await std::move(reading);
+    if (const auto* seen = placement::seen_in(outcome)) {
+      const auto* row = placement::row_in(*seen);
+      if (row == nullptr || row->generation != unit_.lead->generation() || row->authority > unit_.lead->authority())
+        co_return true; // the target, or what has become of it since
+    }
+    const auto now = host_.time->now();
+    if (now >= until || ended_) {
+      auto fencing = fence();
+      const auto end = co_await std::move(fencing);
+      co_return end == fence_end::target_owns;
+    }
+    if (now < window_end && !link_->ready()) // the connection has broken, and both live (L-137, L-138)
+      if (auto again = unit_.node->links->ready_link(target_.node_rid); again && again->peer().lifecycle == target_.lifecycle) {
+        link_ = again;
+        hold_->change_link(again);
+        while (!send_batch()) {
+        }
+      }
+    auto waiting = wake_.until(std::min(until, now + pause));
+    co_await std::move(waiting);
+    pause = std::min(pause * 2, longest_look);
+  }
+}
+
+/// The copy of what was sent has done its duty; the instance ends, and late messages follow (L-180, L-183, L-197, L-200).
+task<void> source_move::leave_source() {
+  auto& replies = unit_.node->links->replies();
+  const error doubtful{error_kind::unavailable, "the link to node \"" + target_.node_rid + "\" was lost while it was passed on"};
+  for (auto& one : captured_)
+    let_go(one);
+  for (auto& one : relayed_) {
+    if (link_->ready())
+      let_go(one);
+    else
+      end_record(one, host_, replies, doubtful);
+  }
+  captured_.clear();
+  relayed_.clear();
+  bytes{}.swap(payload_);
+  for (auto& one : parts_) {
+    one.object->fence_off();
+    host_.objects.erase(*one.object);
+  }
+  hold_->follow(target_.node_rid);
+  left_ = true;
+  auto closing = close_instance();
+  co_await std::move(closing);
+  host_.moving.step(move_step::source_closed, address);
+  const auto until = submitted_ + host_.options.message_follow_duration;
+  host_.moving.under_way_.fetch_sub(1, std::memory_order_acq_rel); // what is left to do is done by whoever comes
+  while (!ended_ && host_.time->now() < until) {
+    auto waiting = wake_.until(until);
+    co_await std::move(waiting);
+  }
+  for (std::uint32_t i = 0; i < parts_.size(); ++i)
+    host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
+  host_.moving.under_way_.fetch_add(1, std::memory_order_acq_rel);
+  host_.moving.step(move_step::followed_long_enough, address);
+}
+
+task<void> source_move::close_instance() {
+  auto lead = unit_.lead;
+  if (!lead->is_actor() && unit_.kind != unit_kind::per_actor_spot) {
+    const spot_closing_context context{spot_close_reason::relocation_out, host_.time->wall_now() + closing_patience};
+    std::stop_source late;
+    host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
+    auto telling = run_closing_step(static_cast<spot_object&>(*lead), *host_.infra, context, late.get_token());
+    co_await std::move(telling); // a failure is recorded, and changes nothing (L-200)
+  }
+  if (lead->is_actor()) {
+    auto member = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));
+    if (auto spot = member->spot())
+      spot->home().post([spot, member] { spot->members().remove(*member); });
+  }
+  auto disposing = run_turn<bool>(*lead, *host_.infra, [self = shared_from_this()](execution_object&) {
+    const error why{error_kind::unavailable, "it has moved to another node"};
+    for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) { // the Spot last
+      i->object->home().fail_operations(*i->object, why);
+      i->object->refuse_waiting(why, true);
+      i->object->dispose();
+    }
+    return true;
+  });
+  co_await std::move(disposing);
+  if (!lead->is_actor())
+    host_.activations.forget(lead->generation());
+}
+
+} // namespace zlink::detail

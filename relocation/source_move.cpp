@@ -1,0 +1,93 @@
+#include "relocation/source_move.hpp"
+
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+
+namespace zlink::detail {
+
+source_move::source_move(host_runtime& host, relocation_unit unit, placement::node_identity target, steady_time deadline)
+  : id(host.random->next_id()), attempt(host.random->next() | 1), address(unit.lead->address()), host_(host),
+    unit_(std::move(unit)), target_(std::move(target)), deadline_(deadline),
+    number_((1ULL << 63) | host.moving.numbers_.fetch_add(1, std::memory_order_relaxed)), wake_(*host.infra) {}
+
+source_move::~source_move() {
+  for (auto* kept : {&captured_, &relayed_})
+    for (auto& one : *kept)
+      let_go(one);
+}
+
+task<unit_end> source_move::run() {
+  auto preparing = prepare();
+  if (auto stays = co_await std::move(preparing))
+    co_return *stays;
+  auto sealing = seal();
+  if (!co_await std::move(sealing)) {
+    auto withdrawing = withdraw();
+    co_await std::move(withdrawing);
+    co_return unit_end{false, host_.ending() ? relocate_reason::shutdown_requested : relocate_reason::deadline_exceeded,
+                       described(address) + " came to no boundary in time"};
+  }
+  auto capturing = capture();
+  if (auto failed = co_await std::move(capturing)) {
+    auto going_back = go_back(failed->reason, failed->why);
+    co_return co_await std::move(going_back);
+  }
+  if (!send_restore()) {
+    auto going_back = go_back(relocate_reason::target_unavailable, "no link to node \"" + target_.node_rid + '"');
+    co_return co_await std::move(going_back);
+  }
+  auto waiting = wait_for_verdict();
+  co_await std::move(waiting);
+  if (verdict_ == verdict::refused) {
+    auto going_back = go_back(static_cast<relocate_reason>(refusal_.reason), refusal_.text);
+    co_return co_await std::move(going_back);
+  }
+  if (verdict_ != verdict::ready) {
+    const bool lost = verdict_ == verdict::lost;
+    auto going_back = go_back(lost ? relocate_reason::target_unavailable : relocate_reason::deadline_exceeded,
+                              lost ? "the link to node \"" + target_.node_rid + "\" was lost"
+                                   : "node \"" + target_.node_rid + "\" was not ready in time");
+    co_return co_await std::move(going_back);
+  }
+  host_.moving.step(move_step::boundary, address); // from here on the unit is not run here any more, whatever comes (L-130)
+  pass_boundary();
+  co_return unit_end{true, relocate_reason::none, {}};
+}
+
+// -- what comes by the lane -------------------------------------------------------------------------------------------
+
+void source_move::ready() {
+  if (verdict_ == verdict::none)
+    verdict_ = verdict::ready;
+  wake_.wake();
+}
+
+void source_move::refused(restore_refused why) {
+  if (verdict_ == verdict::none) {
+    verdict_ = verdict::refused;
+    refusal_ = std::move(why);
+  }
+  wake_.wake();
+}
+
+void source_move::taken(std::uint64_t bytes) {
+  taken_bytes_ = std::max(taken_bytes_, bytes);
+  send_chunks();
+}
+
+void source_move::link_changed(const std::string& rid, bool lost) {
+  if (rid != target_.node_rid)
+    return;
+  if (lost && verdict_ == verdict::none && link_)
+    verdict_ = verdict::lost;
+  if (lost && left_) // replies that were on their way have gone with it (M-135)
+    unit_.node->links->replies().fail_link(number_, {error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});
+  wake_.wake();
+}
+
+void source_move::end() {
+  ended_ = true;
+  wake_.wake();
+}
+
+} // namespace zlink::detail

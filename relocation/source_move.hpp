@@ -1,0 +1,115 @@
+// One unit on its way out: the state machine of its source (chapter 06, sections 5, 6, 11, 14).
+#pragma once
+
+#include "relocation/carried_unit.hpp"
+#include "relocation/ingress_hold.hpp"
+#include "relocation/lane_frames.hpp"
+#include "relocation/moves.hpp"
+#include "relocation/wakeup.hpp"
+#include "zlink/placement/transitions.hpp"
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+class actor_object;
+class spot_object;
+
+/// Inside the infrastructure unit, but for what is said to run in turns.
+class source_move final : public std::enable_shared_from_this<source_move> {
+public:
+  source_move(host_runtime& host, relocation_unit unit, placement::node_identity target, steady_time deadline);
+  ~source_move();
+
+  /// Ends when the unit has left (L-135), or runs on here.
+  task<unit_end> run();
+
+  const unique_id id;
+  const std::uint64_t attempt;
+  const std::string address; ///< of the lead, for reports
+
+  // What comes by the lane.
+  void ready();
+  void refused(restore_refused why);
+  void taken(std::uint64_t bytes);
+  void link_changed(const std::string& rid, bool lost);
+  /// The host ends.
+  void end();
+
+private:
+  /// One object of the unit.
+  struct part {
+    counted_ptr<hosted_object> object;
+    std::vector<timer_snapshot> timers;
+    std::vector<const object_timer*> pending; ///< whose ticks wait
+  };
+  enum class verdict : std::uint8_t { none, ready, refused, lost };
+
+  // Preparing, seal, capture (source_seal.cpp).
+  task<std::optional<unit_end>> prepare();
+  task<bool> seal();
+  bool try_seal(spot_object* spot, hosted_object& lead);
+  bool gather_parts(hosted_object& lead);
+  void let_parts_go();
+  void seal_part(std::uint32_t index);
+  task<std::optional<unit_end>> capture();
+  task<bytes> capture_in_turn(std::stop_token cancel);
+  task<bytes> capture_state(hosted_object& object, std::stop_token cancel);
+  carried_part capture_work(std::uint32_t index);
+  carried_unit capture_all(std::vector<std::optional<bytes>> states);
+
+  // The lane (source_lane.cpp).
+  bool send_restore();
+  void send_chunks();
+  task<void> wait_for_verdict();
+  void send(control_command command, const bytes& body);
+  void pass_boundary();
+  bool send_batch();
+  task<void> finish();
+  task<bool> see_commit(steady_time until);
+  task<void> leave_source();
+  task<void> close_instance();
+
+  // The way back (source_abort.cpp).
+  task<unit_end> go_back(relocate_reason reason, std::string why);
+  enum class fence_end : std::uint8_t { won, target_owns, unclear };
+  task<fence_end> fence();
+  task<void> restore();
+  void restore_part(std::uint32_t index);
+  void drop_captured(const error& why);
+  task<void> withdraw();
+  task<void> settle_lost();
+  void forget_progress();
+
+  placement::owned_object owned() const;
+
+  host_runtime& host_;
+  relocation_unit unit_;
+  const placement::node_identity target_;
+  const steady_time deadline_;
+  const std::uint64_t number_; ///< stands for a link in the reply table
+  wakeup wake_;
+  std::vector<part> parts_;
+  counted_ptr<ingress_hold> hold_;
+  std::vector<counted_ptr<detour>> detours_; ///< at the address of each part
+  placement::observed_object seen_; ///< the row as this source wrote it last
+  bool owes_completion_ = false;    ///< the Spot has signalled readiness (L-44)
+  std::vector<kept_record> captured_;
+  std::vector<kept_record> relayed_;
+  bytes payload_;
+  std::size_t sent_bytes_ = 0;
+  std::uint64_t taken_bytes_ = 0;
+  counted_ptr<link_session> link_;
+  verdict verdict_ = verdict::none;
+  restore_refused refusal_;
+  std::uint32_t batch_ = 0;
+  steady_time submitted_{}; ///< when the cutover submit became terminal (L-183)
+  bool left_ = false; ///< the target is the owner
+  bool ended_ = false;
+};
+
+} // namespace zlink::detail

@@ -1,0 +1,254 @@
+// From the intent to move to the captured unit: what must be true before anything stops, the boundary, the seal (L-55 to L-69).
+#include "relocation/source_move.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/member_steps.hpp"
+#include "zlink/messaging/mesh_links.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/objects/row_change.hpp"
+#include "zlink/placement/pause.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds look_again_after{1}; // for a boundary that has not come
+
+unit_end stays(relocate_reason reason, std::string why) { return {false, reason, std::move(why)}; }
+
+} // namespace
+
+placement::owned_object source_move::owned() const {
+  auto kind = placement::object_kind::actor;
+  if (unit_.kind == unit_kind::instance_spot)
+    kind = placement::object_kind::instance_spot;
+  else if (!unit_.lead->is_actor())
+    kind = placement::object_kind::user_spot;
+  return {kind, std::string{id_in(address)}, host_.token()};
+}
+
+// -- before anything stops --------------------------------------------------------------------------------------------
+
+/// The row says that this move is under way, so that the target finds out whether it still is (S-96). Work goes on.
+task<std::optional<unit_end>> source_move::prepare() {
+  host_.moving.step(move_step::preparing, address);
+  if (!unit_.lead->begin_move())
+    co_return stays(relocate_reason::relocation_failed, described(address) + " is moving already");
+  for (;;) {
+    row_change change;
+    change.id = address;
+    change.judge = [this, mine = owned()](const placement::observed_object& seen) -> row_judgement {
+      const auto* row = placement::row_in(seen);
+      if (row == nullptr || row->generation != unit_.lead->generation() || row->root)
+        return row_end::refused;
+      if (row->move && row->move->relocation == id)
+        return row_end::settled; // an earlier attempt got through late
+      placement::move_progress progress;
+      progress.relocation = id;
+      return judged(placement::set_move_progress(seen, mine, std::move(progress)));
+    };
+    change.give_up = [this](bool) { return host_.time->now() >= deadline_; };
+    auto changing = change_row(host_, std::move(change));
+    auto outcome = co_await std::move(changing);
+    if (outcome.how == row_end::applied || outcome.how == row_end::settled) {
+      seen_ = std::move(outcome.seen);
+      if (outcome.how == row_end::applied)
+        seen_.version = outcome.step.row_version;
+      co_return std::nullopt;
+    }
+    const auto* row = placement::row_in(outcome.seen);
+    const bool first_pending = row != nullptr && row->generation == unit_.lead->generation() && row->root;
+    if (!first_pending || host_.time->now() >= deadline_) {
+      unit_.lead->end_move();
+      co_return stays(host_.time->now() >= deadline_ ? relocate_reason::deadline_exceeded
+                      : outcome.how == row_end::refused ? relocate_reason::relocation_failed
+                                                        : relocate_reason::store_unavailable,
+                      "the row of " + described(address) + " could not be prepared");
+    }
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random); // its first message has not been served yet (L-199)
+    co_await std::move(pausing);
+  }
+}
+
+// -- the boundary -----------------------------------------------------------------------------------------------------
+
+/// False: it did not come in time, and nothing has stopped.
+task<bool> source_move::seal() {
+  host_.moving.step(move_step::sealing, address);
+  auto* const spot = unit_.lead->is_actor() ? nullptr : static_cast<spot_object*>(unit_.lead.get());
+  for (;;) {
+    auto trying = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), spot](execution_object& object) {
+      return self->try_seal(spot, static_cast<hosted_object&>(object));
+    });
+    if (co_await std::move(trying)) {
+      host_.moving.step(move_step::sealed, address);
+      co_return true;
+    }
+    const auto now = host_.time->now();
+    if (now >= deadline_ || ended_ || unit_.lead->fenced() || host_.ending())
+      co_return false;
+    auto waiting = wake_.until(std::min(deadline_, now + look_again_after));
+    co_await std::move(waiting);
+  }
+}
+
+/// In a turn of the unit's gate. What it says is true as long as the turn lasts, so the seal is part of it.
+bool source_move::try_seal(spot_object* spot, hosted_object& lead) {
+  if (lead.fenced())
+    return false;
+  if (spot != nullptr && spot->factory().application_signaled && !owes_completion_) {
+    spot->at_signalled_boundary([self = shared_from_this(), spot] {
+      self->owes_completion_ = true; // from here on no new handler run begins (L-50)
+      auto& members = spot->members();
+      for (auto place = members.next(0); place != spot_members::nobody; place = members.next(place + 1))
+        if (auto member = members.who(place); &member->home() == &spot->home())
+          member->set_open(false);
+      self->host_.infra->post([self] { self->wake_.wake(); });
+    });
+    return false;
+  }
+  if (!lead.at_boundary(current_run()) || !gather_parts(lead))
+    return false;
+  std::vector<ingress_hold::addressee> addressees;
+  for (const auto& one : parts_)
+    addressees.push_back({one.object->address(), one.object->generation(), one.object->authority()});
+  hold_ = new_counted<ingress_hold>(*unit_.node, id, number_, std::move(addressees));
+  detours_.clear();
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    detours_.push_back(hold_->part(i));
+    seal_part(i);
+  }
+  return true;
+}
+
+/// False: somebody of the unit has something under way, or is on his way in or out.
+bool source_move::gather_parts(hosted_object& lead) {
+  parts_.clear();
+  if (lead.is_actor()) {
+    if (!static_cast<actor_object&>(lead).begin_change())
+      return false;
+    parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
+    return true;
+  }
+  parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
+  if (unit_.kind != unit_kind::spot_wide)
+    return true;
+  auto& members = static_cast<spot_object&>(lead).members();
+  bool all_rest = !members.expecting();
+  for (auto place = members.next(0); all_rest && place != spot_members::nobody; place = members.next(place + 1)) {
+    auto member = members.who(place);
+    all_rest = &member->home() == &lead.home() && member->at_boundary(nullptr) && member->begin_change();
+    if (all_rest)
+      parts_.push_back({counted_ptr<hosted_object>{member}, {}, {}});
+  }
+  if (!all_rest)
+    let_parts_go();
+  return all_rest;
+}
+
+void source_move::let_parts_go() {
+  for (const auto& one : parts_)
+    if (one.object->is_actor())
+      static_cast<actor_object&>(*one.object).end_change();
+  parts_.clear();
+}
+
+/// Reception goes on, at the hold; ticks are not admitted any more (L-63).
+void source_move::seal_part(std::uint32_t index) {
+  auto& object = *parts_[index].object;
+  host_.objects.divert(object.address(), detours_[index]); // first: nobody finds it sealed with nothing in its place
+  object.application_word().set(admission_word::sealed_bit);
+  object.set_open(false);
+  if (object.has_timers())
+    object.timers().stop();
+  hold_->put_first(index, host_.waiting->take(object));
+}
+
+// -- capture ----------------------------------------------------------------------------------------------------------
+
+task<std::optional<unit_end>> source_move::capture() {
+  std::stop_source late;
+  host_.infra->post_after(std::max(deadline_ - host_.time->now(), steady_duration{0}), [late]() mutable { late.request_stop(); });
+  auto capturing = as_result(run_callback<bytes>(*unit_.lead, *host_.infra, "capture", [self = shared_from_this(), late](execution_object&) {
+    return self->capture_in_turn(late.get_token());
+  }));
+  auto captured = co_await std::move(capturing);
+  if (!captured) {
+    const bool too_late = host_.time->now() >= deadline_; // L-32
+    co_return stays(too_late ? relocate_reason::deadline_exceeded : relocate_reason::state_incompatible,
+                    "capture of " + described(address) + ": " + (captured.is_cancelled() ? "cancelled" : captured.error().message()));
+  }
+  payload_ = std::move(*captured);
+  host_.moving.step(move_step::captured, address);
+  co_return std::nullopt;
+}
+
+/// In turns of the unit's gate.
+task<bytes> source_move::capture_in_turn(std::stop_token cancel) {
+  std::vector<std::optional<bytes>> states(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    auto& object = *parts_[i].object;
+    const auto policy = object.is_actor() ? static_cast<actor_object&>(object).factory().policy
+                                          : static_cast<spot_object&>(object).factory().policy;
+    if (policy != relocation_policy::preserve_state)
+      continue;
+    auto capturing = capture_state(object, cancel);
+    states[i] = co_await std::move(capturing);
+  }
+  co_return encode(capture_all(std::move(states)));
+}
+
+task<bytes> source_move::capture_state(hosted_object& object, std::stop_token cancel) {
+  if (object.is_actor()) {
+    auto& actor = static_cast<actor_object&>(object);
+    return actor.factory().capture(actor.factory().adapter.get(), *actor.application(), std::move(cancel));
+  }
+  auto& spot = static_cast<spot_object&>(object);
+  return spot.factory().capture(spot.factory().adapter.get(), *spot.application(), std::move(cancel));
+}
+
+carried_unit source_move::capture_all(std::vector<std::optional<bytes>> states) {
+  carried_unit all;
+  all.owes_completion = owes_completion_;
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    auto part = capture_work(i);
+    part.type = parts_[i].object->type();
+    part.has_state = states[i].has_value();
+    if (states[i])
+      part.state = std::move(*states[i]);
+    all.parts.push_back(std::move(part));
+  }
+  return all;
+}
+
+/// What has not started leaves the lanes: from here on it is this move's, which puts it back if the unit stays (L-65, L-161).
+carried_part source_move::capture_work(std::uint32_t index) {
+  carried_part to;
+  auto& from = parts_[index];
+  const auto first = captured_.size();
+  for (auto* r : from.object->take_unstarted())
+    captured_.push_back({r, index, 0});
+  if (from.object->has_timers())
+    from.timers = from.object->timers().snapshot(from.object->home().now());
+  for (const auto& timer : from.timers)
+    to.timers.push_back(carried(timer));
+  auto& replies = unit_.node->links->replies();
+  for (auto i = first; i < captured_.size(); ++i) {
+    auto& kept = captured_[i];
+    carried_work work;
+    if (kept.r->kind == record_kind::tick) {
+      const auto* registration = static_cast<const object_timer*>(kept.r->about.get());
+      const auto timer = std::ranges::find(from.timers, registration, &timer_snapshot::registration);
+      if (timer == from.timers.end())
+        continue; // cancelled: it would not fire here either (L-81)
+      from.pending.push_back(registration);
+      work.is_tick = true;
+      work.timer = static_cast<std::uint32_t>(timer - from.timers.begin());
+    } else {
+      work.frame = frame_of(kept, from.object->address(), path_of(kept, *unit_.node, replies, number_), host_);
+    }
+    to.work.push_back(std::move(work));
+  }
+  return to;
+}
+
+} // namespace zlink::detail

@@ -1,0 +1,268 @@
+// From the payload to objects that wait to be opened (chapter 06, section 10).
+#include "relocation/target_move.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/member_steps.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/objects/row_change.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr int most_attempts = 3; // to build and restore a unit, from the same bytes (L-30)
+
+placement::object_kind kind_of(unit_kind unit, bool actor) noexcept {
+  if (actor)
+    return placement::object_kind::actor;
+  return unit == unit_kind::instance_spot ? placement::object_kind::instance_spot : placement::object_kind::user_spot;
+}
+
+error text_of(const result<void>& failed) {
+  return failed.is_cancelled() ? error{error_kind::internal_failure, "cancelled"} : failed.error();
+}
+
+} // namespace
+
+task<target_move::failure> target_move::prepare() {
+  if (host_.state.load() != host_state::serving)
+    co_return refusal{relocate_reason::target_unavailable, {error_kind::unavailable, "the node takes nobody in at the moment"}};
+  for (std::uint32_t i = 0; i < addresses_.size(); ++i) {
+    auto reading = read_row(i);
+    if (auto failed = co_await std::move(reading))
+      co_return failed;
+  }
+  failure failed;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    auto building = rebuild();
+    failed = co_await std::move(building);
+    if (!failed || failed->reason != relocate_reason::state_incompatible || void_by_now())
+      break;
+    auto disposing = dispose_all();
+    co_await std::move(disposing);
+  }
+  if (failed)
+    co_return failed;
+  host_.moving.step(move_step::rebuilt, address());
+  auto reserving = reserve();
+  co_return co_await std::move(reserving);
+}
+
+bool target_move::void_by_now() const {
+  std::lock_guard guard{mutex_};
+  return abandoned_ || given_up_ || host_.time->now() >= valid_until_;
+}
+
+/// What is built is what the row says, not what the payload says (L-120, S-85).
+task<target_move::failure> target_move::read_row(std::uint32_t index) {
+  const auto& part = request_.parts[index];
+  auto reading = host_.repository->read_object(addresses_[index]);
+  auto outcome = co_await std::move(reading);
+  const auto* seen = placement::seen_in(outcome);
+  const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
+  const auto unlike = [&](const char* what) {
+    return refusal{relocate_reason::relocation_failed, {error_kind::unavailable, described(addresses_[index]) + ": " + what}};
+  };
+  if (seen == nullptr)
+    co_return refusal{relocate_reason::store_unavailable, {error_kind::unavailable, "the Location Store does not answer"}};
+  if (row == nullptr || row->state != placement::allocation_state::active || row->generation.value != part.generation)
+    co_return unlike("there is no such incarnation");
+  if (row->authority.value != part.authority || row->node.node_rid != source_ || row->node.lifecycle.value != request_.source_lifecycle)
+    co_return unlike("its owner is not who sent it");
+  if (row->kind != kind_of(static_cast<unit_kind>(request_.kind), part.actor) || row->stable_type != content_.parts[index].type)
+    co_return unlike("it is of another kind or type");
+  if (!row->move || row->move->relocation != id)
+    co_return unlike("its row names another move");
+  if (members_.size() <= index)
+    members_.resize(addresses_.size());
+  members_[index].seen = *seen;
+  co_return std::nullopt;
+}
+
+task<target_move::failure> target_move::rebuild() {
+  for (std::uint32_t i = 0; i < addresses_.size(); ++i) {
+    auto building = request_.parts[i].actor ? rebuild_actor(i) : rebuild_spot(i);
+    if (auto failed = co_await std::move(building))
+      co_return failed;
+  }
+  co_return std::nullopt;
+}
+
+namespace {
+
+error no_room(const std::string& what) { return {error_kind::unavailable, "this node has no room for " + what}; }
+error not_known(const std::string& what) { return {error_kind::unavailable, "this node registers no type for " + what}; }
+
+} // namespace
+
+/// Factory, configure, on_initialize; never on_create (L-121).
+task<target_move::failure> target_move::rebuild_spot(std::uint32_t index) {
+  const auto& row = *placement::row_in(members_[index].seen);
+  const auto* factory = node_.find_factory(placement::spot_kind_of(row.kind), row.stable_type);
+  if (factory == nullptr || factory->policy == relocation_policy::disable)
+    co_return refusal{relocate_reason::target_unavailable, not_known(described(addresses_[index]))};
+  auto object = host_.activations.make_object(node_, *factory, request_.parts[index].id);
+  object->set_generations(row.generation, row.authority);
+  object->timers().hold();
+  members_[index].object = object;
+  if (!object->take_place())
+    co_return refusal{relocate_reason::target_unavailable, no_room(described(addresses_[index]))};
+  auto building = host_.activations.build(*object, node_, std::nullopt);
+  const auto built = co_await std::move(building);
+  if (!built)
+    co_return refusal{relocate_reason::state_incompatible, built.error()};
+  auto restoring = restore(index);
+  co_return co_await std::move(restoring);
+}
+
+task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
+  const auto& row = *placement::row_in(members_[index].seen);
+  const auto* factory = node_.find_actor_factory(row.stable_type);
+  const auto spot = spot_of(index);
+  if (factory == nullptr || factory->policy == relocation_policy::disable || !node_.hosts_actors(*factory) || !spot)
+    co_return refusal{relocate_reason::target_unavailable, not_known(described(addresses_[index]))};
+  auto actor = new_counted<actor_object>(node_.home, host_.domain, new_counted<gate>(host_.domain), *factory, request_.parts[index].id);
+  actor->set_generations(row.generation, row.authority);
+  actor->timers().hold();
+  members_[index].object = actor;
+  if (!actor->take_place())
+    co_return refusal{relocate_reason::target_unavailable, no_room(described(addresses_[index]))};
+  auto entering = host_.activations.enter(node_);
+  co_await std::move(entering);
+  auto making = as_result(run_callback<void>(*actor, *host_.infra, "creation", [](execution_object& object) -> task<void> {
+    static_cast<actor_object&>(object).construct();
+    return task<void>::done();
+  }));
+  const auto made = co_await std::move(making);
+  node_.activations->leave();
+  if (!made)
+    co_return refusal{relocate_reason::state_incompatible, text_of(made)};
+  auto restoring = restore(index);
+  if (auto failed = co_await std::move(restoring))
+    co_return failed;
+  actor->committed(membership_of(index), spot);
+  auto settling = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
+    static_cast<actor_object&>(object).settle_down();
+    return true;
+  });
+  co_await std::move(settling);
+  co_return std::nullopt;
+}
+
+/// Of an Actor: where it belongs on this node.
+counted_ptr<spot_object> target_move::spot_of(std::uint32_t index) const {
+  switch (static_cast<unit_kind>(request_.kind)) {
+    case unit_kind::entry_actor: return node_.entry;
+    case unit_kind::member_actor: return host_.objects.find(placement::row_in(members_[index].seen)->member_of->spot_id);
+    default: return counted_ptr<spot_object>::share(static_cast<spot_object*>(members_.front().object.get()));
+  }
+}
+
+placement::spot_membership target_move::membership_of(std::uint32_t index) const {
+  if (static_cast<unit_kind>(request_.kind) == unit_kind::entry_actor)
+    return {node_.entry_id, {}};
+  return *placement::row_in(members_[index].seen)->member_of;
+}
+
+/// The adapter has the last word on the state; timers and waiting work come behind it (L-122).
+task<target_move::failure> target_move::restore(std::uint32_t index) {
+  auto& object = *members_[index].object;
+  auto restoring = as_result(run_callback<void>(object, *host_.infra, "restore", [self = shared_from_this(), index](execution_object& target) {
+    return self->restore_in_turn(index, static_cast<hosted_object&>(target));
+  }));
+  const auto restored = co_await std::move(restoring);
+  if (!restored)
+    co_return refusal{relocate_reason::state_incompatible, text_of(restored)};
+  co_return std::nullopt;
+}
+
+task<void> target_move::restore_in_turn(std::uint32_t index, hosted_object& object) {
+  const auto& part = content_.parts[index];
+  if (part.has_state) {
+    auto restoring = restore_state(object, part.state);
+    co_await std::move(restoring);
+  }
+  std::vector<counted_ptr<object_timer>> timers;
+  for (std::uint32_t i = 0; i < part.timers.size(); ++i) {
+    const auto& timer = part.timers[i];
+    const auto invoke = find_tick_handler(timer.handler, object);
+    if (invoke == nullptr)
+      throw operation_failed{error{error_kind::internal_failure, "this program has no handler for timer \"" + timer.name + "\" of " + described(object.address())}};
+    const bool pending = std::ranges::any_of(part.work, [i](const auto& work) { return work.is_tick && work.timer == i; });
+    timers.push_back(object.timers().restore(snapshot_of(timer, host_.time->now() - arrived_), invoke, pending));
+  }
+  auto& staging = members_[index].work;
+  for (const auto& work : part.work) {
+    if (!work.is_tick) {
+      staging.push_back(staged(work.frame, host_, arrived_));
+      continue;
+    }
+    auto* r = make_record(record_kind::tick);
+    r->about = counted_ptr<counted>{timers.at(work.timer)};
+    staging.push_back({r, {}});
+  }
+}
+
+task<void> target_move::restore_state(hosted_object& object, byte_view state) const {
+  const std::stop_token never;
+  if (object.is_actor()) {
+    auto& actor = static_cast<actor_object&>(object);
+    const auto& factory = actor.factory();
+    if (factory.restore == nullptr)
+      throw operation_failed{error{error_kind::internal_failure, "this node registers no adapter for " + described(object.address())}};
+    return factory.restore(factory.adapter.get(), *actor.application(), state, never);
+  }
+  auto& spot = static_cast<spot_object&>(object);
+  const auto& factory = spot.factory();
+  if (factory.restore == nullptr)
+    throw operation_failed{error{error_kind::internal_failure, "this node registers no adapter for " + described(object.address())}};
+  return factory.restore(factory.adapter.get(), *spot.application(), state, never);
+}
+
+// -- its place in the store -------------------------------------------------------------------------------------------
+
+/// MoveReserve: room for all of it, before anybody relies on this node (L-58, L-104).
+task<target_move::failure> target_move::reserve() {
+  auto& lead = members_.front();
+  reservation_.kind = kind_of(static_cast<unit_kind>(request_.kind), request_.parts.front().actor);
+  reservation_.id = request_.parts.front().id;
+  reservation_.relocation = id;
+  reservation_.attempt = {request_.attempt};
+  reservation_.reservation = host_.random->next_id();
+  reservation_.owner = host_.token();
+  reservation_.limits = placement::limits_of(node_.registration->descriptor(), placement::row_in(lead.seen)->slots);
+  row_change change;
+  change.id = address();
+  change.seen = lead.seen;
+  change.judge = [this](const placement::observed_object& seen) -> row_judgement {
+    const auto* row = placement::row_in(seen);
+    if (row != nullptr && row->move && row->move->relocation == id && row->move->attempt == reservation_.attempt
+        && row->move->reservation == reservation_.reservation)
+      return row_end::settled; // an earlier try got through late
+    reservation_.node = node_.stamp(); // the node may have published another revision meanwhile (C-39)
+    return judged(placement::reserve_move(seen, reservation_));
+  };
+  change.give_up = [this](bool) { return void_by_now(); };
+  auto changing = change_row(host_, std::move(change));
+  auto outcome = co_await std::move(changing);
+  switch (outcome.how) {
+    case row_end::applied:
+      lead.seen = std::move(outcome.seen);
+      lead.seen.record = placement::prepared_row(*placement::row_in(lead.seen), reservation_);
+      lead.seen.version = outcome.step.row_version;
+      break;
+    case row_end::settled: lead.seen = std::move(outcome.seen); break;
+    case row_end::failed:
+      if (outcome.step.what == placement::fragment_outcome::no_capacity)
+        co_return refusal{relocate_reason::target_unavailable, no_room(described(address()))};
+      co_return refusal{relocate_reason::relocation_failed, {error_kind::internal_failure, "the store cannot carry out the move"}};
+    case row_end::refused:
+      co_return refusal{relocate_reason::relocation_failed, {error_kind::unavailable, "the row of " + described(address()) + " has changed"}};
+    case row_end::unknown:
+      co_return refusal{relocate_reason::store_unavailable, {error_kind::unavailable, "the Location Store did not secure a place in time"}};
+  }
+  reserved_ = true;
+  host_.moving.step(move_step::row_reserved, address());
+  co_return std::nullopt;
+}
+
+} // namespace zlink::detail

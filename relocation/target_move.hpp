@@ -1,0 +1,121 @@
+// One unit on its way in: the state machine of its target (chapter 06, sections 9, 10, 12, 13).
+#pragma once
+
+#include "relocation/carried_unit.hpp"
+#include "relocation/lane_frames.hpp"
+#include "relocation/moves.hpp"
+#include "relocation/temporary_queue.hpp"
+#include "relocation/wakeup.hpp"
+#include "zlink/placement/transitions.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zlink::detail {
+
+class target_move final : public std::enable_shared_from_this<target_move> {
+public:
+  /// `source`: RID, which stays as long as the host.
+  target_move(host_runtime& host, node_runtime& node, const std::string& source, unique_id move, restore_request request);
+  ~target_move();
+
+  const unique_id id;
+  std::uint64_t attempt() const noexcept { return request_.attempt; }
+  const std::string& address() const noexcept { return addresses_.front(); }
+  const std::vector<std::string>& addresses() const noexcept { return addresses_; }
+  const std::string& source() const noexcept { return source_; }
+
+  // -- on the transport's thread ---------------------------------------------------------------------------------------
+
+  /// The temporary queue stands at every address of the unit: before anything else is looked at (L-100).
+  void register_queue();
+  bool same(const restore_request& again) const noexcept;
+  void repeated();
+  void chunk(restore_chunk part);
+  void relayed(const relayed_message& what);
+  void cutover(const cutover_mark& mark);
+  void abandoned();
+
+  // -- in the unit -------------------------------------------------------------------------------------------------------
+
+  task<void> run();
+  void link_changed(const std::string& rid);
+  /// A newer attempt takes the place of this one, or the host ends.
+  void give_up();
+
+private:
+  struct refusal {
+    relocate_reason reason = relocate_reason::relocation_failed;
+    error why;
+  };
+  using failure = std::optional<refusal>;
+
+  task<bool> assemble();
+  failure check_payload();
+  void answer_ready();
+  void answer_refused(const refusal& why);
+  task<void> wait_for_cutover();
+  void send(control_command command, const bytes& body);
+
+  // From the payload to objects (target_build.cpp).
+  task<failure> prepare();
+  bool void_by_now() const;
+  task<failure> read_row(std::uint32_t index);
+  task<failure> rebuild();
+  task<failure> rebuild_spot(std::uint32_t index);
+  task<failure> rebuild_actor(std::uint32_t index);
+  counted_ptr<spot_object> spot_of(std::uint32_t index) const;
+  placement::spot_membership membership_of(std::uint32_t index) const;
+  task<failure> restore(std::uint32_t index);
+  task<void> restore_in_turn(std::uint32_t index, hosted_object& object);
+  task<void> restore_state(hosted_object& object, byte_view state) const;
+  task<failure> reserve();
+
+  // The commit and what follows it, or the end without one (target_open.cpp).
+  task<bool> commit();
+  void merge();
+  void merge_part(std::uint32_t index);
+  task<void> open();
+  void take_members_in(hosted_object& lead);
+  void open_in_turn(hosted_object& lead);
+  task<void> dispose_all();
+  task<void> remove_staging();
+  static task<void> release_slots(std::shared_ptr<target_move> self);
+
+  host_runtime& host_;
+  node_runtime& node_;
+  const std::string& source_;
+  const restore_request request_;
+  const steady_time arrived_;
+  const steady_time valid_until_;
+  std::vector<std::string> addresses_;
+  std::vector<counted_ptr<detour>> detours_;
+  counted_ptr<temporary_queue> queue_;
+  wakeup wake_;
+
+  mutable std::mutex mutex_;
+  bytes payload_;           ///< as far as it has come
+  std::uint32_t next_chunk_ = 0;
+  bool broken_ = false;     ///< a chunk came out of order
+  std::optional<cutover_mark> cutover_;
+  bool abandoned_ = false;
+  bool ready_sent_ = false;
+
+  // The unit's.
+  carried_unit content_;
+  struct member {
+    counted_ptr<hosted_object> object;
+    std::vector<staged_record> work; ///< of ticks the timer stands in the record
+    placement::observed_object seen; ///< its row
+  };
+  std::vector<member> members_;
+  placement::move_target reservation_;
+  bool reserved_ = false;
+  authority_generation authority_; ///< of the commit
+  bool given_up_ = false;
+};
+
+} // namespace zlink::detail

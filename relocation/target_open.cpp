@@ -1,0 +1,170 @@
+// The commit of a move, and what opens the target behind it (chapter 06, sections 12 and 13); or its end without one.
+#include "relocation/target_move.hpp"
+#include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/member_steps.hpp"
+#include "zlink/objects/build_step.hpp"
+#include "zlink/objects/row_change.hpp"
+
+namespace zlink::detail {
+
+namespace {
+
+constexpr std::chrono::seconds release_patience{10}; // slots that are not given back go with the row's next change
+
+} // namespace
+
+/// The same write until it is known to be done, or can never be: somebody else wrote first, or this host's lease is over (L-146
+/// to L-150).
+task<bool> target_move::commit() {
+  host_.moving.step(move_step::committing, address());
+  auto& lead = members_.front();
+  std::optional<placement::spot_membership> membership;
+  if (request_.parts.front().actor)
+    membership = membership_of(0);
+  row_change change;
+  change.id = address();
+  change.seen = lead.seen;
+  change.judge = [this, version = lead.seen.version, membership](const placement::observed_object& seen) -> row_judgement {
+    const auto* row = placement::row_in(seen);
+    if (row != nullptr && row->move && row->move->relocation == id && row->owner == reservation_.owner
+        && row->move->stage >= placement::move_stage::committed)
+      return row_end::settled; // its answer was lost (L-149)
+    if (seen.version != version)
+      return row_end::refused;
+    return judged(placement::change_owner(seen, reservation_, membership));
+  };
+  change.give_up = [this](bool) { return host_.token() != reservation_.owner || given_up_; };
+  auto changing = change_row(host_, std::move(change));
+  const auto outcome = co_await std::move(changing);
+  if (outcome.how == row_end::applied)
+    authority_ = outcome.step.numbers.authority;
+  else if (outcome.how == row_end::settled)
+    authority_ = placement::row_in(outcome.seen)->authority;
+  else
+    co_return false;
+  reserved_ = false;
+  co_return true;
+}
+
+// -- the switch -------------------------------------------------------------------------------------------------------
+
+/// Captured work, then what was relayed before the cutover, then the rest; nothing of it runs yet (L-156, L-157).
+void target_move::merge() {
+  for (std::uint32_t i = 0; i < addresses_.size(); ++i)
+    merge_part(i);
+}
+
+void target_move::merge_part(std::uint32_t index) {
+  auto& member = members_[index];
+  auto object = member.object;
+  object->set_generations({request_.parts[index].generation}, authority_);
+  const auto push = [&](staged_record& one) { object->submit_unchecked(with_route(std::move(one), *node_.links), true); };
+  for (auto& one : member.work)
+    push(one);
+  member.work.clear();
+  for (auto& one : queue_->take_part(index))
+    push(one);
+  object->application_word().clear(admission_word::staging_bit);
+  host_.objects.take_over(object, *detours_[index], [&] {
+    for (auto& one : queue_->end_part(index)) // few: what has come in between
+      push(one);
+  });
+}
+
+/// The turn that hears of the move, if the Spot has asked to; then dispatch (L-45, L-159).
+task<void> target_move::open() {
+  auto lead = members_.front().object;
+  if (!lead->is_actor())
+    node_.subscribed.add(static_cast<spot_object&>(*lead));
+  for (auto& member : members_)
+    host_.trace(*member.object, "relocated");
+  auto opened = new_counted<operation<bool>>();
+  opened->dispatcher = host_.infra->unit();
+  lead->submit_step(std::make_unique<turn_step>([self = shared_from_this(), opened](execution_object& target) {
+    auto open_all = [self, opened](execution_object& object) {
+      self->open_in_turn(static_cast<hosted_object&>(object));
+      opened->set(result<bool>{true});
+    };
+    self->take_members_in(static_cast<hosted_object&>(target));
+    if (self->content_.owes_completion)
+      target.submit_step(make_readiness_step(spot_relocation_ready_outcome::relocated, std::move(open_all)));
+    else
+      open_all(target);
+  }));
+  co_await task<bool>{opened};
+  for (auto& member : members_)
+    member.object->timers().release();
+  members_.clear();
+  content_ = {};
+}
+
+/// In a turn of the lead's gate, which is that of all who move with it.
+void target_move::take_members_in(hosted_object& lead) {
+  for (std::uint32_t i = 1; i < members_.size(); ++i)
+    static_cast<spot_object&>(lead).members().add(counted_ptr<actor_object>::share(static_cast<actor_object*>(members_[i].object.get())));
+  if (!lead.is_actor())
+    return;
+  auto actor = counted_ptr<actor_object>::share(&static_cast<actor_object&>(lead));
+  auto spot = actor->spot();
+  spot->home().post([spot, actor] { spot->members().add(actor); });
+}
+
+void target_move::open_in_turn(hosted_object& lead) {
+  if (!lead.is_actor())
+    static_cast<spot_object&>(lead).note_work(host_.time->now());
+  for (auto& member : members_) {
+    if (member.object->is_actor())
+      static_cast<actor_object&>(*member.object).end_change();
+    member.object->set_open(true);
+  }
+}
+
+// -- the end without a commit -----------------------------------------------------------------------------------------
+
+task<void> target_move::dispose_all() {
+  const error why{error_kind::unavailable, "it did not move here"};
+  for (auto i = members_.rbegin(); i != members_.rend(); ++i) { // the Spot last
+    for (auto& one : i->work)
+      refuse(one.r, why);
+    i->work.clear();
+    if (!i->object)
+      continue;
+    auto disposing = run_turn<bool>(*i->object, *host_.infra, [why](execution_object& object) {
+      object.home().fail_operations(object, why);
+      object.refuse_waiting(why, true);
+      static_cast<hosted_object&>(object).dispose();
+      return true;
+    });
+    co_await std::move(disposing);
+    i->object = nullptr;
+  }
+}
+
+task<void> target_move::remove_staging() {
+  for (std::uint32_t i = 0; i < addresses_.size(); ++i)
+    host_.objects.end_detour(addresses_[i], *detours_[i], [] {});
+  queue_->discard();
+  auto disposing = dispose_all();
+  co_await std::move(disposing);
+  if (reserved_)
+    start_coroutine(release_slots(shared_from_this()), [](result<void>) {}); // nothing waits for it (S-99)
+  host_.moving.step(move_step::staging_removed, address());
+}
+
+task<void> target_move::release_slots(std::shared_ptr<target_move> self) {
+  row_change change;
+  change.id = self->address();
+  change.judge = [self](const placement::observed_object& seen) -> row_judgement {
+    const auto* row = placement::row_in(seen);
+    const auto& mine = self->reservation_;
+    if (row == nullptr || !row->move || row->move->relocation != self->id || row->move->attempt != mine.attempt
+        || row->move->stage != placement::move_stage::prepared)
+      return row_end::settled;
+    return judged(placement::release_move(seen, mine.kind, mine.id, self->id, mine.attempt));
+  };
+  change.give_up = [self, until = self->host_.time->now() + release_patience](bool) { return self->host_.time->now() >= until; };
+  auto changing = change_row(self->host_, std::move(change));
+  co_await std::move(changing);
+}
+
+} // namespace zlink::detail

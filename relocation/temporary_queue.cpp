@@ -1,0 +1,131 @@
+#include "relocation/temporary_queue.hpp"
+
+#include "relocation/checksum.hpp"
+#include "zlink/messaging/submission.hpp"
+
+namespace zlink::detail {
+
+class temporary_queue::part_detour final : public detour {
+public:
+  part_detour(counted_ptr<temporary_queue> owner, std::uint32_t part) : owner_(std::move(owner)), part_(part) {}
+  answer take(record* r, const passage& how) noexcept override { return owner_->take(part_, r, how); }
+  void forward(submission) override {} // it sends nothing on
+
+private:
+  counted_ptr<temporary_queue> owner_;
+  std::uint32_t part_;
+};
+
+namespace {
+
+/// It never ran. What came directly ends here; who sent what the source has passed on is served, or told, by the source
+/// (L-161).
+void drop(staged_record& one) noexcept {
+  refuse(std::exchange(one.r, nullptr), {error_kind::unavailable, "it was to move to this node, and did not"});
+}
+
+} // namespace
+
+temporary_queue::temporary_queue(std::vector<object_generation> parts) {
+  for (const auto generation : parts)
+    parts_.push_back({generation, false, {}, {}});
+}
+
+temporary_queue::~temporary_queue() {
+  drop_relayed();
+  for (auto& part : parts_)
+    for (auto& one : part.rest)
+      drop(one);
+}
+
+counted_ptr<detour> temporary_queue::part(std::uint32_t index) {
+  return counted_ptr<detour>::adopt(new part_detour{counted_ptr<temporary_queue>::share(this), index});
+}
+
+detour::answer temporary_queue::take(std::uint32_t part, record* r, const passage& how) noexcept {
+  std::lock_guard guard{mutex_};
+  auto& to = parts_[part];
+  if (to.ended || how.known > to.generation)
+    return detour::answer::pass;
+  r->permit = nullptr; // the caller gives it back (L-112)
+  to.rest.push_back({r, {}});
+  return detour::answer::taken;
+}
+
+void temporary_queue::drop_relayed() noexcept {
+  for (auto& part : parts_) {
+    for (auto& one : part.relayed)
+      drop(one);
+    part.relayed.clear();
+  }
+}
+
+bool temporary_queue::relay(std::uint32_t part, std::uint32_t batch, byte_view frame, staged_record& what) {
+  std::lock_guard guard{mutex_};
+  if (parts_[part].ended)
+    return false;
+  if (batch != relayed_.batch) {
+    drop_relayed();
+    relayed_ = {batch, 0, 0};
+  }
+  relayed_.sum = crc32c(relayed_.sum, frame);
+  ++relayed_.records;
+  parts_[part].relayed.push_back(std::exchange(what, {}));
+  return true;
+}
+
+bool temporary_queue::append(std::uint32_t part, staged_record& what) {
+  std::lock_guard guard{mutex_};
+  if (parts_[part].ended)
+    return false;
+  parts_[part].rest.push_back(std::exchange(what, {}));
+  return true;
+}
+
+temporary_queue::relayed temporary_queue::before_cutover() const {
+  std::lock_guard guard{mutex_};
+  return relayed_;
+}
+
+/// A batch begins with the same records in the same order each time it is sent.
+bool temporary_queue::has_run(std::uint32_t batch) {
+  std::lock_guard guard{mutex_};
+  if (batch == relayed_.batch) { // its rest, late
+    ++relayed_.records;
+    return false;
+  }
+  if (batch != late_batch_) {
+    late_batch_ = batch;
+    late_records_ = 0;
+  }
+  return ++late_records_ <= relayed_.records;
+}
+
+std::vector<staged_record> temporary_queue::take_part(std::uint32_t part) {
+  std::lock_guard guard{mutex_};
+  return take(parts_[part]);
+}
+
+std::vector<staged_record> temporary_queue::end_part(std::uint32_t part) {
+  std::lock_guard guard{mutex_};
+  parts_[part].ended = true;
+  return take(parts_[part]);
+}
+
+std::vector<staged_record> temporary_queue::take(waiting& from) {
+  auto all = std::exchange(from.relayed, {});
+  all.insert(all.end(), std::make_move_iterator(from.rest.begin()), std::make_move_iterator(from.rest.end()));
+  from.rest.clear();
+  return all;
+}
+
+void temporary_queue::discard() {
+  std::vector<staged_record> gone;
+  for (std::uint32_t i = 0; i < parts_.size(); ++i)
+    for (auto& one : end_part(i))
+      gone.push_back(one);
+  for (auto& one : gone) // outside of the lock
+    drop(one);
+}
+
+} // namespace zlink::detail

@@ -20,6 +20,10 @@ public:
   part_detour(counted_ptr<ingress_hold> owner, std::uint32_t part) : owner_(std::move(owner)), part_(part) {}
   answer take(record* r, const passage& how) noexcept override { return owner_->take(part_, r, how); }
   void forward(submission message) override { owner_->forward(part_, std::move(message)); }
+  authority_generation owned_since() const noexcept override {
+    const auto& part = owner_->parts_[part_];
+    return part.owned_since ? part.owned_since : part.authority;
+  }
 
 private:
   counted_ptr<ingress_hold> owner_;

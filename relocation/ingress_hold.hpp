@@ -25,6 +25,7 @@ public:
     std::string address;
     object_generation generation;
     authority_generation authority; ///< of this host
+    authority_generation owned_since = {}; ///< the first of its ownerships that routes may still know; none: `authority`
   };
   /// `move`: the RelocationId. `number`: under which requests of this host stand in the reply table.
   ingress_hold(node_runtime& node, unique_id move, std::uint64_t number, std::vector<addressee> parts);

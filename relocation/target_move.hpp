@@ -93,6 +93,7 @@ private:
   const steady_time valid_until_;
   std::vector<std::string> addresses_;
   std::vector<counted_ptr<detour>> detours_;
+  std::vector<authority_generation> owned_since_; ///< of objects that come back
   counted_ptr<temporary_queue> queue_;
   wakeup wake_;
 

@@ -58,6 +58,7 @@ void target_move::merge_part(std::uint32_t index) {
   auto& member = members_[index];
   auto object = member.object;
   object->set_generations({request_.parts[index].generation}, authority_);
+  object->set_owned_since(owned_since_[index]);
   const auto push = [&](staged_record& one) { object->submit_unchecked(with_route(std::move(one), *node_.links), true); };
   for (auto& one : member.work)
     push(one);

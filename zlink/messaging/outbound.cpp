@@ -98,7 +98,9 @@ bool fits(const message_fence& fence, const hosted_object& object) noexcept {
     return fence.object == generation && fence.authority < object.authority();
   if (!generation || fence.object < generation)
     return true;
-  return fence.object == generation && fence.authority == object.authority();
+  const auto since = object.owned_since();
+  return fence.object == generation
+         && (fence.authority == object.authority() || (since && fence.authority >= since && fence.authority < object.authority()));
 }
 
 } // namespace

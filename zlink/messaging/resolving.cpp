@@ -235,9 +235,14 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
     message.fail(*conflict(spot_kind::entry, {}, message.intent(), message.id()));
     return;
   }
-  if (message.arrived() != nullptr) {
-    auto why = not_here(message.id());
-    refuse_arrived(std::move(message), local_verdict::absent, std::move(why));
+  if (message.arrived() != nullptr) { // it has waited behind a message of this node, or else it had been sent on at once (L-180)
+    std::optional<error> why;
+    const auto verdict = deliver_here(message, why);
+    if (verdict == local_verdict::admitted)
+      return;
+    if (!why)
+      why = not_here(message.id());
+    refuse_arrived(std::move(message), verdict, std::move(why));
     return;
   }
   auto link = link_to(route.mesh_name, route.node_rid);

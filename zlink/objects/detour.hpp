@@ -30,6 +30,8 @@ public:
   /// Under the lock of the object table, so that what it takes never meets the object as well (L-157). Never calls out.
   virtual answer take(record* r, const passage& how) noexcept = 0;
   virtual void forward(submission message) = 0;
+  /// What it sends on was once owned here: the oldest ownership whose routes may still lead here; none: it sends nothing on.
+  virtual authority_generation owned_since() const noexcept { return {}; }
 };
 
 } // namespace zlink::detail

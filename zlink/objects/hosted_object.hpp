@@ -49,6 +49,9 @@ public:
   /// Zero before the reservation.
   object_generation generation() const noexcept { return {generation_.load(std::memory_order_acquire)}; }
   authority_generation authority() const noexcept { return {authority_.load(std::memory_order_acquire)}; }
+  /// It has been here before, and moved back: routes to that ownership lead here as well (L-180).
+  authority_generation owned_since() const noexcept { return {owned_since_.load(std::memory_order_acquire)}; }
+  void set_owned_since(authority_generation first) noexcept { owned_since_.store(first.value, std::memory_order_release); }
   void set_generations(object_generation object, authority_generation authority) noexcept {
     authority_.store(authority.value, std::memory_order_release);
     generation_.store(object.value, std::memory_order_release);
@@ -94,6 +97,7 @@ private:
   const std::size_t address_hash_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> authority_{0};
+  std::atomic<std::uint64_t> owned_since_{0}; ///< 0: since `authority_`
   std::atomic<bool> fenced_{false};
   std::atomic<bool> moving_{false};
   std::atomic<object_timers*> timers_{nullptr}; ///< made when the first is added, in whatever turn that is

@@ -15,10 +15,11 @@ void object_table::replace(hosted_object& out, counted_ptr<hosted_object> in) {
   part.objects.insert(std::move(in));
 }
 
-void object_table::divert(std::string_view address, counted_ptr<detour> by) {
+counted_ptr<detour> object_table::divert(std::string_view address, counted_ptr<detour> by) {
   auto& part = shard_of(hashed_address{address});
   std::lock_guard guard{part.mutex};
-  std::swap(part.detours[std::string{address}], by); // a former one is released outside of the lock
+  std::swap(part.detours[std::string{address}], by);
+  return by;
 }
 
 bool object_table::erase(hosted_object& object) noexcept {

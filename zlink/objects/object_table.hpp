@@ -52,8 +52,8 @@ public:
 
   // -- while objects move (L-101, L-157) ---------------------------------------------------------------------------------
 
-  /// From now on that detour stands at the address, instead of any other.
-  void divert(std::string_view address, counted_ptr<detour> by);
+  /// From now on that detour stands at the address, instead of any other, which is returned.
+  counted_ptr<detour> divert(std::string_view address, counted_ptr<detour> by);
   /// That detour is gone, if it is still the one that stands there. `last`, under the lock, takes what it has kept to where
   /// everything else goes from then on.
   template <class F>

@@ -162,7 +162,7 @@ TEST_CASE("L-6 L-157 M-150 many moves under load: per sender and route in order,
           if (!waits[host]) {
             waits[host] = true;
             count(net.host(host), "a", "s" + std::to_string(host), done[host] + 1).then([&, host](zlink::result<count_up> answer) {
-              CHECK(answer.has_value());
+              CHECK_MESSAGE(answer.has_value(), std::string{answer.has_value() ? "" : answer.error().message()});
               if (answer)
                 ++done[host];
               waits[host] = false;

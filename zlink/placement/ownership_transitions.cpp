@@ -40,7 +40,11 @@ bool may_progress(const row_record& row, const std::optional<move_progress>& nex
 } // namespace
 
 decision preserve(const observed_object& seen, const owned_object& object) {
-  return preserve_with(seen, object, [](row_record&) { return true; });
+  return preserve_with(seen, object, [](row_record& row) {
+    if (row.move && row.move->stage == move_stage::prepared)
+      row.move->reservation = {}; // whoever reads this version finds that its reservation is not the one that counts
+    return true;
+  });
 }
 
 decision mark_closing(const observed_object& seen, const owned_object& object) {

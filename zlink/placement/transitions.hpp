@@ -138,7 +138,8 @@ struct owned_object {
   std::string id;
   owner_token owner;
 };
-/// Active to active, internal data only (Preserve). The row's new version alone is a fence (S-100).
+/// Active to active, internal data only (Preserve). The row's new version is a fence, and no reservation of a move counts
+/// any more: MoveReserve and commit of its attempt are impossible for ever; its slots stay until MoveRelease (S-100).
 decision preserve(const observed_object& seen, const owned_object& object);
 /// Preserve with the Closing mark; a row in a move that is not over is not closed.
 decision mark_closing(const observed_object& seen, const owned_object& object);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace zlink::placement {
 
@@ -85,10 +86,20 @@ task<step_end> store_page(repository& records, std::string key, std::string page
   co_return encode(*seen->record) == page ? step_end::done : step_end::refused;
 }
 
-task<step_end> enter_one(repository& records, detail::unique_id aggregate, participant one) {
+/// The record as it was seen before the first of many rows; later attempts read it again.
+using first_sight = std::shared_ptr<const read_outcome<aggregate_record>>;
+
+task<read_outcome<aggregate_record>> look(repository& records, detail::unique_id aggregate, first_sight first) {
+  if (first && seen_in(*first) && seen_in(*first)->record && seen_in(*first)->record->id == aggregate)
+    co_return *first;
+  auto reading = records.read<aggregate_record>(aggregate_key(aggregate));
+  co_return co_await std::move(reading);
+}
+
+task<step_end> enter_one(repository& records, detail::unique_id aggregate, participant one, first_sight first) {
   for (int i = 0; i < attempts; ++i) {
-    auto reading_by = records.read<aggregate_record>(aggregate_key(aggregate));
-    const auto by = co_await std::move(reading_by);
+    auto looking = look(records, aggregate, std::exchange(first, nullptr));
+    const auto by = co_await std::move(looking);
     auto reading_row = records.read<object_record>(object_key(one.kind, one.id));
     const auto row = co_await std::move(reading_row);
     if (seen_in(by) == nullptr)
@@ -98,6 +109,27 @@ task<step_end> enter_one(repository& records, detail::unique_id aggregate, parti
     if (const auto* known = row_in(*seen_in(row)); known != nullptr && known->aggregate == aggregate)
       co_return step_end::done;
     auto applying = records.apply_if(enter_aggregate(*seen_in(row), one, *seen_in(by)));
+    const auto applied = co_await std::move(applying);
+    if (const auto end = end_of(applied))
+      co_return *end;
+  }
+  co_return step_end::failed;
+}
+
+task<step_end> leave(repository& records, object_kind kind, std::string id, owner_token by, first_sight first) {
+  for (int i = 0; i < attempts; ++i) {
+    auto reading_row = records.read<object_record>(object_key(kind, id));
+    const auto row = co_await std::move(reading_row);
+    if (seen_in(row) == nullptr)
+      co_return why_unseen(row);
+    const auto* known = row_in(*seen_in(row));
+    if (known == nullptr || !known->aggregate)
+      co_return step_end::done;
+    auto looking = look(records, known->aggregate, std::exchange(first, nullptr));
+    const auto aggregate = co_await std::move(looking);
+    if (seen_in(aggregate) == nullptr)
+      co_return why_unseen(aggregate);
+    auto applying = records.apply_if(leave_aggregate(*seen_in(row), known->kind, id, *seen_in(aggregate), by));
     const auto applied = co_await std::move(applying);
     if (const auto end = end_of(applied))
       co_return *end;
@@ -134,34 +166,46 @@ task<participants_outcome> read_participants(repository& records, detail::unique
 }
 
 task<step_end> enter_all(repository& records, detail::unique_id aggregate, std::vector<participant> list) {
-  return for_all(records, std::move(list),
-                 [&records, aggregate](participant one) { return enter_one(records, aggregate, std::move(one)); });
+  auto looking = look(records, aggregate, nullptr);
+  const auto first = std::make_shared<const read_outcome<aggregate_record>>(co_await std::move(looking));
+  auto entering = for_all(records, std::move(list), [&records, aggregate, first](participant one) {
+    return enter_one(records, aggregate, std::move(one), first);
+  });
+  co_return co_await std::move(entering);
 }
 
 task<step_end> leave_one(repository& records, object_kind kind, std::string id, owner_token by) {
-  for (int i = 0; i < attempts; ++i) {
-    auto reading_row = records.read<object_record>(object_key(kind, id));
-    const auto row = co_await std::move(reading_row);
-    if (seen_in(row) == nullptr)
-      co_return why_unseen(row);
-    const auto* known = row_in(*seen_in(row));
-    if (known == nullptr || !known->aggregate)
-      co_return step_end::done;
-    auto reading_by = records.read<aggregate_record>(aggregate_key(known->aggregate));
-    const auto aggregate = co_await std::move(reading_by);
-    if (seen_in(aggregate) == nullptr)
-      co_return why_unseen(aggregate);
-    auto applying = records.apply_if(leave_aggregate(*seen_in(row), known->kind, id, *seen_in(aggregate), by));
-    const auto applied = co_await std::move(applying);
-    if (const auto end = end_of(applied))
-      co_return *end;
-  }
-  co_return step_end::failed;
+  return leave(records, kind, std::move(id), by, nullptr);
 }
 
-task<step_end> leave_all(repository& records, std::vector<participant> list, owner_token by) {
-  return for_all(records, std::move(list),
-                 [&records, by](participant one) { return leave_one(records, one.kind, std::move(one.id), by); });
+task<step_end> leave_all(repository& records, detail::unique_id aggregate, std::vector<participant> list, owner_token by) {
+  auto looking = look(records, aggregate, nullptr);
+  const auto first = std::make_shared<const read_outcome<aggregate_record>>(co_await std::move(looking));
+  auto leaving = for_all(records, std::move(list), [&records, by, first](participant one) {
+    return leave(records, one.kind, std::move(one.id), by, first);
+  });
+  co_return co_await std::move(leaving);
+}
+
+task<step_end> dissolve(repository& records, detail::unique_id aggregate, owner_token by) {
+  auto looking = look(records, aggregate, nullptr);
+  const auto outcome = co_await std::move(looking);
+  if (seen_in(outcome) == nullptr)
+    co_return why_unseen(outcome);
+  const auto& record = seen_in(outcome)->record;
+  if (!record)
+    co_return step_end::done;
+  if (record->owner != by || is_moving(*record))
+    co_return step_end::refused;
+  auto reading = read_participants(records, aggregate, record->participants);
+  auto list = co_await std::move(reading);
+  if (const auto* fault = std::get_if<payload_fault>(&list))
+    co_return *fault == payload_fault::lost ? step_end::refused : step_end::failed;
+  auto leaving = leave_all(records, aggregate, std::move(std::get<std::vector<participant>>(list)), by);
+  if (const auto end = co_await std::move(leaving); end != step_end::done)
+    co_return end;
+  auto dropping = drop_all(records, aggregate, by);
+  co_return co_await std::move(dropping);
 }
 
 task<step_end> end_aggregate_move(repository& records, detail::unique_id aggregate, owner_token by) {

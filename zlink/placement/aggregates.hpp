@@ -29,14 +29,17 @@ task<participants_outcome> read_participants(repository& records, detail::unique
 
 /// Every row of the list enters. `refused`: one of them is not what the list says (S-85), or may not move now.
 task<step_end> enter_all(repository& records, detail::unique_id aggregate, std::vector<participant> list);
-/// Every row of the list that is still in an aggregate of `by` leaves it, once its move is over.
-task<step_end> leave_all(repository& records, std::vector<participant> list, owner_token by);
-/// The same for one row.
+/// Every row of the list that is still in this aggregate of `by` leaves it, once its move is over.
+task<step_end> leave_all(repository& records, detail::unique_id aggregate, std::vector<participant> list, owner_token by);
+/// A row leaves whatever aggregate of `by` it is in.
 task<step_end> leave_one(repository& records, object_kind kind, std::string id, owner_token by);
 
 /// Calls off the move, whatever its stage before the commit, for ever (S-89). `refused`: it is another's.
 task<step_end> end_aggregate_move(repository& records, detail::unique_id aggregate, owner_token by);
 
+/// What is left to do with an aggregate whose move is over: all its rows leave, by the list in the store, then record and
+/// list are deleted. Done, too, if there is no record. `refused`: it is another's, its move is not over, or its list is lost.
+task<step_end> dissolve(repository& records, detail::unique_id aggregate, owner_token by);
 /// Deletes record and list. By its owner, after `leave_all`; pages that stay behind harm nobody.
 task<step_end> drop_all(repository& records, detail::unique_id aggregate, owner_token by);
 

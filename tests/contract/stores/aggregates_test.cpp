@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace stores_test {
+namespace aggregates_test {
 namespace {
 
 using namespace creation_test;
@@ -153,4 +153,4 @@ TEST_CASE("S-117 at its end a host takes what it has by an aggregate with it, an
 }
 
 } // namespace
-} // namespace stores_test
+} // namespace aggregates_test

@@ -156,8 +156,9 @@ TEST_CASE("S-88 S-91 L-147 L-155 5,000 members change hands in one small batch, 
   // Afterwards, and never needed for that: the rows become their own again.
   const auto capacity = m.b.capacity();
   m.b.host.faults->clear_log();
-  REQUIRE(m.b.host.run([&] { return leave_all(m.b.host.records, m.list, m.b.host.token()); }) == step_end::done);
+  REQUIRE(m.b.host.run([&] { return leave_all(m.b.host.records, m.id, m.list, m.b.host.token()); }) == step_end::done);
   CHECK(m.b.host.faults->count(store_operation::write) < 60); // many in a batch
+  CHECK(m.b.host.faults->count(store_operation::read) < 5'001 + 60); // each row once
   REQUIRE(m.b.host.run([&] { return drop_all(m.b.host.records, m.id, m.b.host.token()); }) == step_end::done);
   CHECK(m.b.capacity() == capacity);
   for (const auto& one : m.list) {
@@ -209,9 +210,9 @@ TEST_CASE("S-85 S-96 one row that is not what the list says refuses the whole mo
                                   m.encoded.root, m.encoded.authority_before};
   REQUIRE(m.prepare(m.a, create_aggregate(m.seen(), request)).what == fragment_outcome::applied);
   CHECK(m.a.host.run([&] { return enter_all(m.a.host.records, m.id, m.list); }) == step_end::refused);
-  CHECK(m.a.host.run([&] { return leave_all(m.a.host.records, m.list, m.a.host.token()); }) == step_end::refused); // not yet
+  CHECK(m.a.host.run([&] { return leave_all(m.a.host.records, m.id, m.list, m.a.host.token()); }) == step_end::refused); // not yet
   REQUIRE(m.a.host.run([&] { return end_aggregate_move(m.a.host.records, m.id, m.a.host.token()); }) == step_end::done);
-  REQUIRE(m.a.host.run([&] { return leave_all(m.a.host.records, m.list, m.a.host.token()); }) == step_end::done);
+  REQUIRE(m.a.host.run([&] { return leave_all(m.a.host.records, m.id, m.list, m.a.host.token()); }) == step_end::done);
   REQUIRE(m.a.host.run([&] { return drop_all(m.a.host.records, m.id, m.a.host.token()); }) == step_end::done);
   for (std::size_t i = 0; i < m.list.size(); ++i)
     if (i != 17) {
@@ -253,7 +254,7 @@ TEST_CASE("S-156 entering, leaving and ending a move with lost answers come to t
       REQUIRE(m.commit().what == fragment_outcome::applied);
     auto& owner = moves ? m.b : m.a;
     until_done(owner, [&] { return end_aggregate_move(owner.host.records, m.id, owner.host.token()); });
-    until_done(owner, [&] { return leave_all(owner.host.records, m.list, owner.host.token()); });
+    until_done(owner, [&] { return leave_all(owner.host.records, m.id, m.list, owner.host.token()); });
     until_done(owner, [&] { return drop_all(owner.host.records, m.id, owner.host.token()); });
     for (const auto& one : m.list) {
       CHECK(m.row(one).owner == owner.host.token());
@@ -262,6 +263,34 @@ TEST_CASE("S-156 entering, leaving and ending a move with lost answers come to t
     CHECK(m.a.capacity().actors == slot_bucket{moves ? 0U : 30U, 0});
     CHECK(m.b.capacity().actors == slot_bucket{moves ? 30U : 0U, 0});
   }
+}
+
+TEST_CASE("S-88 S-87 an aggregate is dissolved by its owner, once it is decided, and only with all of its list") {
+  moving_room m{1'500};
+  const auto dissolving = [&](moving_host& by) {
+    return by.host.run([&] { return dissolve(by.host.records, m.id, by.host.token()); });
+  };
+  CHECK(dissolving(m.a) == step_end::done); // there is none
+  m.begin();
+  CHECK(dissolving(m.a) == step_end::refused);
+  m.reserve();
+  CHECK(dissolving(m.a) == step_end::refused);
+  REQUIRE(m.commit().what == fragment_outcome::applied);
+  CHECK(dissolving(m.a) == step_end::refused);
+  const auto key = aggregate_page_key(m.id, 1);
+  m.w.write({{}, {deletes(key)}});
+  CHECK(dissolving(m.b) == step_end::refused); // some row might still need the record
+  CHECK(m.seen().record);
+  m.w.put(key, m.encoded.pages[1]);
+  m.b.host.faults->once(store_operation::read, actor_key("700"), store_fault::vanish);
+  CHECK(dissolving(m.b) == step_end::failed);
+  CHECK(m.seen().record);
+  CHECK(dissolving(m.b) == step_end::done);
+  CHECK(!m.seen().record);
+  for (const auto& one : m.list)
+    if (const auto row = m.row(one); row.aggregate || row.owner != m.b.host.token())
+      FAIL("left behind: " << one.id);
+  CHECK(dissolving(m.b) == step_end::done);
 }
 
 TEST_CASE("S-88 S-91 whoever reads while the owner changes sees one owner or the other, never parts of both") {
@@ -323,7 +352,7 @@ TEST_CASE("S-88 a row whose aggregate has no record is its own, unless it left w
   CHECK(row_in(left_behind)->owner == a.host.token());
   CHECK(row_in(left_behind)->aggregate == called_off.id); // so nobody writes it before it has left
   CHECK(row_in(left_behind)->authority.value == 3);
-  REQUIRE(a.host.run([&] { return leave_all(a.host.records, called_off.list, a.host.token()); }) == step_end::done);
+  REQUIRE(a.host.run([&] { return leave_all(a.host.records, called_off.id, called_off.list, a.host.token()); }) == step_end::done);
   CHECK(!row_in(called_off.c.read(actor, "1"))->aggregate);
 }
 

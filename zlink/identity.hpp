@@ -54,6 +54,7 @@ using authority_generation = strong_number<struct authority_generation_tag>;    
 using lease_generation = strong_number<struct lease_generation_tag>;            ///< which acquisition of a host lease
 using lifecycle_generation = strong_number<struct lifecycle_generation_tag>;    ///< random, which run of a mesh node
 using descriptor_revision = strong_number<struct descriptor_revision_tag>;      ///< which publication of a descriptor
+using aggregate_generation = strong_number<struct aggregate_generation_tag>;    ///< random, which preparation of an aggregate
 using attempt_generation = strong_number<struct attempt_generation_tag>;        ///< which target attempt of a move
 
 /// 128 random bits, never zero: operations, reservations, relocations (M-132).

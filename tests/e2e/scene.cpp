@@ -99,9 +99,13 @@ void scene::begin_load(const std::string& ids, std::size_t count, std::chrono::m
   ask_all(plan + " o");
 }
 
+void scene::spread(const std::string& ids, std::size_t count) {
+  running().front()->list("ask 10000 intent" + names(ids, count));
+}
+
 void scene::begin_even_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
                             std::chrono::milliseconds timeout) {
-  running().front()->list("ask 10000 intent" + names(ids, count));
+  spread(ids, count);
   begin_load(ids, count, pause, timeout);
   until_all_answer(ids, count, 60s);
 }

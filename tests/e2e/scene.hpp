@@ -52,7 +52,10 @@ public:
   /// Requests to IDS0, IDS1 and so on from all nodes, each with a sender of its own; and one-way messages.
   void begin_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
                   std::chrono::milliseconds timeout);
-  /// The same, to ids that one node has called first: they are spread evenly then.
+  /// New Spots, spread evenly over all candidates by one node, which has to know them. Where several nodes place an id at
+  /// once, the first reservation wins, and a node that is slow at that moment may get none of many.
+  void spread(const std::string& ids, std::size_t count);
+  /// The same as `begin_load`, to ids that were spread before.
   void begin_even_load(const std::string& ids, std::size_t count, std::chrono::milliseconds pause,
                        std::chrono::milliseconds timeout);
   void end_load() { ask_all("rest"); }

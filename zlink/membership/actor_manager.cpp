@@ -129,7 +129,7 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, asker by
     auto releasing = host_.spots.release_dead(address, row->generation, *seen);
     co_return co_await std::move(releasing);
   }
-  if (row->move)
+  if (placement::is_moving(*row) || row->aggregate)
     refuse(error_kind::unavailable, described(address) + " moves");
   if (auto here = host_.objects.find_actor(who.actor_id); here && here->generation() == row->generation) {
     auto ending = destroy_here(std::move(here), due, by);

@@ -4,6 +4,7 @@
 #include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/creations.hpp"
 #include "zlink/objects/ready_row.hpp"
+#include "zlink/placement/aggregates.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -91,6 +92,12 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
 
 task<bool> creations::release_dead(std::string address, object_generation generation, placement::observed_object seen) {
   const auto& row = *placement::row_in(seen);
+  if (row.aggregate) {
+    auto releasing = placement::release_dead_member(*host_.repository, row.kind, std::string{id_in(address)}, generation);
+    if (const auto released = co_await std::move(releasing); released == placement::step_end::done)
+      co_return true;
+    throw operation_failed{error{error_kind::unavailable, "the owner of " + described(address) + " cannot be reached, or the Location Store does not answer"}};
+  }
   const auto key = placement::lease_key(row.owner.owner);
   const auto kind = row.kind;
   auto reading = host_.repository->read<placement::lease_record>(key);

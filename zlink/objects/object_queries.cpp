@@ -122,7 +122,7 @@ task<listed_object> object_queries::describe(std::string id, const placement::ro
 task<std::optional<listed_object>> object_queries::find(placement::object_kind key_space, std::string id) {
   if (!is_valid_id(id))
     co_return std::nullopt;
-  auto reading = host_.repository->read<placement::object_record>(placement::object_key(key_space, id));
+  auto reading = host_.repository->read_effective(placement::object_key(key_space, id));
   const auto outcome = co_await std::move(reading);
   const auto* row = placement::row_in(required(outcome));
   if (row == nullptr)
@@ -132,12 +132,34 @@ task<std::optional<listed_object>> object_queries::find(placement::object_kind k
   co_return co_await std::move(describing);
 }
 
+/// Owner and node of a listed row as its aggregate says (S-88); false: it has gone meanwhile.
+task<bool> object_queries::complete(std::string key, placement::row_record& row, known_aggregates& known) {
+  auto at = known.find(row.aggregate);
+  if (at == known.end()) {
+    auto reading = host_.repository->read<placement::aggregate_record>(placement::aggregate_key(row.aggregate));
+    const auto outcome = co_await std::move(reading);
+    at = known.emplace(row.aggregate, required(outcome).record).first;
+  }
+  if (at->second) {
+    placement::take_effective(row, *at->second);
+    co_return true;
+  }
+  auto reading = host_.repository->read_effective(std::move(key)); // it may have left since it was listed
+  const auto outcome = co_await std::move(reading);
+  const auto* now = placement::row_in(required(outcome));
+  const bool there = now != nullptr && now->generation == row.generation;
+  if (there)
+    row = *now;
+  co_return there;
+}
+
 task<object_page> object_queries::list(object_query query) {
   const auto kind = static_cast<placement::object_kind>(query.kind);
   const auto prefix = kind == placement::object_kind::actor ? placement::actor_prefix() : placement::spot_prefix();
   object_page page;
   page.continuation = std::move(query.continuation);
   known_leases known;
+  known_aggregates aggregates;
   for (int scans = 0; scans < most_scans && page.objects.size() < query.page_size; ++scans) {
     // Never more than fit into the page: a continuation stands between two pages of the store.
     const auto limit = std::min(scan_items, query.page_size - page.objects.size());
@@ -148,12 +170,18 @@ task<object_page> object_queries::list(object_query query) {
     if (answer->expired)
       fail(error_kind::unavailable, "the continuation is too old; begin again without it");
     for (const auto& item : answer->items) {
-      const auto record = placement::decode<placement::object_record>(item.value.bytes);
+      auto record = placement::decode<placement::object_record>(item.value.bytes);
       if (std::holds_alternative<placement::record_fault>(record))
         damaged();
-      const auto* row = std::get_if<placement::row_record>(&std::get<placement::object_record>(record));
-      if (row == nullptr || row->kind != kind || (query.stable_type && row->stable_type != *query.stable_type)
-          || (query.mesh_name && row->node.mesh_name != *query.mesh_name))
+      auto* row = std::get_if<placement::row_record>(&std::get<placement::object_record>(record));
+      if (row == nullptr || row->kind != kind || (query.stable_type && row->stable_type != *query.stable_type))
+        continue;
+      if (row->aggregate) {
+        auto completing = complete(item.key, *row, aggregates);
+        if (!co_await std::move(completing))
+          continue;
+      }
+      if (query.mesh_name && row->node.mesh_name != *query.mesh_name)
         continue;
       auto describing = describe(std::string{placement::id_in_key(item.key)}, *row, known);
       auto one = co_await std::move(describing);

@@ -29,8 +29,11 @@ public:
 private:
   /// Leases read for one answer, so that each is read once.
   using known_leases = std::map<unique_id, placement::observed_lease>;
+  /// The same of aggregates; nothing: that one has no record.
+  using known_aggregates = std::map<unique_id, std::optional<placement::aggregate_record>>;
 
   task<bool> owner_lives(const placement::owner_token& owner, known_leases& known);
+  task<bool> complete(std::string key, placement::row_record& row, known_aggregates& known);
   task<listed_object> describe(std::string id, const placement::row_record& row, known_leases& known);
   task<std::vector<placement::descriptor_record>> descriptors(std::string mesh_name);
 

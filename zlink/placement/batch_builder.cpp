@@ -103,7 +103,7 @@ placing batch_builder::draw(const fragment& what, new_generations& numbers) cons
   numbers.authority.value = next_number(sequence::authority, authorities_);
   if (what.issues == issue::both)
     numbers.object.value = next_number(sequence::object, objects_);
-  if (!numbers.authority || !numbers.object)
+  if (!numbers.authority || (what.issues == issue::both && !numbers.object))
     return placing::exhausted;
   const bool larger = numbers.authority > what.above.authority
                       && (what.issues == issue::authority || numbers.object > what.above.object);

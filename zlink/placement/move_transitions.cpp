@@ -43,6 +43,8 @@ decision reserve_move(const observed_object& seen, const move_target& target) {
   const bool again = row->move->stage == move_stage::prepared;
   if (again && (row->move->target != target.node.node || row->move->target_owner != target.owner))
     return refusal::conflict;
+  if (again && row->move->attempt == target.attempt && row->move->reservation != target.reservation)
+    return refusal::conflict; // the source has fenced that attempt off (S-100)
   const auto edited = prepared_row(*row, target);
   auto step = replace_row(seen, object_key(target.kind, target.id), edited);
   step.conditions.push_back(lease_held(target.owner));
@@ -73,7 +75,7 @@ decision change_owner(const observed_object& seen, const move_target& target,
   const auto* row = row_in(seen);
   if (!is_movable(row, target.kind) || !row->move || row->move->stage != move_stage::prepared
       || row->move->relocation != target.relocation || row->move->attempt != target.attempt
-      || row->move->target != target.node.node || row->move->target_owner != target.owner)
+      || row->move->reservation != target.reservation || row->move->target != target.node.node || row->move->target_owner != target.owner)
     return refusal::conflict;
   if ((row->kind == object_kind::actor) != membership.has_value())
     return refusal::impossible;

@@ -25,10 +25,12 @@ decision preserve_with(const observed_object& seen, const owned_object& object, 
 bool may_progress(const row_record& row, const std::optional<move_progress>& next) noexcept {
   if (row.closing)
     return false;
-  if (!row.move || (next && next->stage == move_stage::preparing && row.move->stage >= move_stage::committed))
-    return next && next->stage == move_stage::preparing;
   if (!next)
-    return row.move->stage != move_stage::prepared;
+    return row.move && row.move->stage != move_stage::prepared;
+  if (!is_moving(row) && next->stage == move_stage::preparing)
+    return true;
+  if (!row.move)
+    return false;
   if (next->stage == move_stage::completed)
     return row.move->stage == move_stage::committed && row.move->relocation == next->relocation;
   return row.move->stage <= move_stage::captured && row.move->relocation == next->relocation
@@ -38,11 +40,15 @@ bool may_progress(const row_record& row, const std::optional<move_progress>& nex
 } // namespace
 
 decision preserve(const observed_object& seen, const owned_object& object) {
-  return preserve_with(seen, object, [](row_record&) { return true; });
+  return preserve_with(seen, object, [](row_record& row) {
+    if (row.move && row.move->stage == move_stage::prepared)
+      row.move->reservation = {}; // whoever reads this version finds that its reservation is not the one that counts
+    return true;
+  });
 }
 
 decision mark_closing(const observed_object& seen, const owned_object& object) {
-  return preserve_with(seen, object, [](row_record& row) { return !row.move && !std::exchange(row.closing, true); });
+  return preserve_with(seen, object, [](row_record& row) { return !is_moving(row) && !std::exchange(row.closing, true); });
 }
 
 decision advance_cursor(const observed_object& seen, const owned_object& object, std::uint64_t cursor) {
@@ -88,7 +94,7 @@ decision change_membership(const observed_object& seen, const owned_object& acto
   if (actor.kind != object_kind::actor)
     return refusal::impossible;
   const auto* row = row_in(seen);
-  if (!is_owned(row, actor) || row->closing || row->move)
+  if (!is_owned(row, actor) || row->closing || is_moving(*row))
     return refusal::conflict;
   const auto* claim = claim_in(spot);
   const auto* user = row_in(spot);
@@ -96,7 +102,7 @@ decision change_membership(const observed_object& seen, const owned_object& acto
     return refusal::conflict;
   if (user
       && (user->kind != object_kind::user_spot || user->state != allocation_state::active || user->closing
-          || user->generation != membership.spot_generation))
+          || user->aggregate || user->generation != membership.spot_generation))
     return refusal::conflict;
   if (claim && membership.spot_generation)
     return refusal::impossible;
@@ -118,6 +124,7 @@ decision reincarnate(const observed_object& seen, const owned_object& object) {
   next.closing = false;
   next.payload_lost = false;
   next.root.reset();
+  next.move.reset(); // the former incarnation's
   auto step = replace_row(seen, object_key(object.kind, object.id), next);
   step.conditions.push_back(lease_held(object.owner));
   step.issues = issue::both;

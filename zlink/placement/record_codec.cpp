@@ -48,42 +48,6 @@ void get(byte_reader& in, recovery_root& root) {
   root.cursor = in.number();
 }
 
-void put(byte_writer& out, const spot_membership& membership) {
-  out.text(membership.spot_id);
-  out.number(membership.spot_generation.value);
-}
-
-void get(byte_reader& in, spot_membership& membership) {
-  membership.spot_id = in.text();
-  membership.spot_generation.value = in.number_up_to(generation_limit);
-}
-
-void put(byte_writer& out, const move_progress& move) {
-  out.id(move.relocation);
-  out.byte(static_cast<std::uint8_t>(move.stage));
-  put(out, move.list_digest);
-  if (move.stage < move_stage::prepared)
-    return;
-  out.fixed64(move.attempt.value);
-  out.id(move.reservation);
-  put(out, move.target_owner);
-  put(out, move.target);
-  put(out, move.slots);
-}
-
-void get(byte_reader& in, move_progress& move) {
-  move.relocation = in.id();
-  move.stage = read_enum(in, move_stage::preparing, move_stage::completed);
-  get(in, move.list_digest);
-  if (!in.ok() || move.stage < move_stage::prepared)
-    return;
-  move.attempt.value = in.fixed64();
-  move.reservation = in.id();
-  get(in, move.target_owner);
-  get(in, move.target);
-  get(in, move.slots);
-}
-
 // One byte says which of the optional parts are there.
 enum row_flag : unsigned {
   row_active = 1,
@@ -111,13 +75,6 @@ void get_if(bool present, byte_reader& in, std::optional<Part>& part) {
 // Tag, version, flags and kind come before the two generations, which have a fixed place and size so that they can be
 // stamped into the bytes.
 constexpr std::size_t generations_at = 4;
-
-std::uint64_t get_generation(byte_reader& in) noexcept {
-  const auto value = in.fixed64();
-  if (value > generation_limit)
-    in.fail();
-  return in.ok() ? value : 0;
-}
 
 void get(byte_reader& in, row_record& r) {
   const unsigned flags = in.byte();
@@ -168,12 +125,14 @@ std::string encode(const row_record& r) {
   return out.take();
 }
 
-void stamp_generations(store_bytes& encoded_row, const new_generations& numbers) noexcept {
+void stamp_generations(store_bytes& encoded, const new_generations& numbers) noexcept {
   byte_writer both{16};
-  both.fixed64(numbers.object.value);
+  const bool of_row = encoded.front() == static_cast<char>(record_tag::row);
+  if (of_row)
+    both.fixed64(numbers.object.value);
   both.fixed64(numbers.authority.value);
   const auto bytes = both.take();
-  std::memcpy(encoded_row.data() + generations_at, bytes.data(), bytes.size());
+  std::memcpy(encoded.data() + (of_row ? generations_at : authority_at), bytes.data(), bytes.size());
 }
 
 template <>

@@ -30,9 +30,12 @@ std::string encode(const capacity_record& record);
 std::string encode(const creation_terminal& record);
 std::string encode(const counter_record& record);
 std::string encode(const epoch_record& record);
+std::string encode(const aggregate_record& record);
+std::string encode(const participant_page& record);
 
-/// Writes the numbers of its incarnation into an encoded row: they are drawn inside the batch that stores it (S-31).
-void stamp_generations(store_bytes& encoded_row, const new_generations& numbers) noexcept;
+/// Writes the numbers of its incarnation into an encoded row, or that of its owner into an aggregate record: they are
+/// drawn inside the batch that stores it (S-31).
+void stamp_generations(store_bytes& encoded, const new_generations& numbers) noexcept;
 
 /// Defined for every record above.
 template <class Record>
@@ -56,6 +59,10 @@ template <>
 decoded<counter_record> decode(std::string_view bytes);
 template <>
 decoded<epoch_record> decode(std::string_view bytes);
+template <>
+decoded<aggregate_record> decode(std::string_view bytes);
+template <>
+decoded<participant_page> decode(std::string_view bytes);
 
 /// What a read showed, decoded.
 template <class Record>

@@ -15,6 +15,8 @@ constexpr char capacity_mark = 'c';
 constexpr char counter_mark = 'n';
 constexpr char terminal_mark = 't';
 constexpr char content_mark = 'q';
+constexpr char aggregate_mark = 'g';
+constexpr char page_mark = 'p';
 constexpr char epoch_mark = 'e';
 constexpr char watch_mark = 'w';
 
@@ -105,6 +107,14 @@ std::string terminal_key(std::string_view source_rid, detail::lifecycle_generati
 }
 
 std::string content_key(const detail::unique_id& reservation) { return with_id(content_mark, reservation); }
+std::string aggregate_key(const detail::unique_id& aggregate) { return with_id(aggregate_mark, aggregate); }
+
+std::string aggregate_page_key(const detail::unique_id& aggregate, std::uint32_t index) {
+  auto key = with_id(page_mark, aggregate);
+  append_hex(key, index);
+  return key;
+}
+
 std::string watch_key(const detail::unique_id& owner) { return with_id(watch_mark, owner); }
 std::string epoch_key() { return std::string{epoch_mark}; }
 

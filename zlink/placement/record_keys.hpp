@@ -32,6 +32,9 @@ std::string terminal_key(std::string_view source_rid, detail::lifecycle_generati
                          const detail::operation_id& operation);
 /// A creation request that is too long for its row.
 std::string content_key(const detail::unique_id& reservation);
+/// The record that decides who owns the objects of an aggregate (S-88), and the pages of their list (S-86).
+std::string aggregate_key(const detail::unique_id& aggregate);
+std::string aggregate_page_key(const detail::unique_id& aggregate, std::uint32_t index);
 std::string epoch_key();
 /// What a host leaves in a data set that is not the one of its lease, to see that it is still the same later (S-142).
 std::string watch_key(const detail::unique_id& owner);

@@ -19,7 +19,12 @@ enum class record_tag : std::uint8_t {
   counter = 'N',
   epoch = 'S',
   payload = 'P', ///< in the Relocation Store
+  aggregate = 'A',
+  participants = 'M',
 };
+
+/// Where an aggregate record has its authority number: behind tag and version.
+inline constexpr std::size_t authority_at = 2;
 
 inline constexpr std::uint64_t uint32_limit = std::numeric_limits<std::uint32_t>::max();
 
@@ -118,6 +123,50 @@ inline void get(byte_reader& in, slot_bundle& bundle) {
     bundle.type_kind = get_kind(in);
     bundle.type = in.text();
   }
+}
+
+inline void put(byte_writer& out, const spot_membership& membership) {
+  out.text(membership.spot_id);
+  out.number(membership.spot_generation.value);
+}
+
+inline void get(byte_reader& in, spot_membership& membership) {
+  membership.spot_id = in.text();
+  membership.spot_generation.value = in.number_up_to(generation_limit);
+}
+
+inline void put(byte_writer& out, const move_progress& move) {
+  out.id(move.relocation);
+  out.byte(static_cast<std::uint8_t>(move.stage));
+  put(out, move.list_digest);
+  if (move.stage < move_stage::prepared)
+    return;
+  out.fixed64(move.attempt.value);
+  out.id(move.reservation);
+  put(out, move.target_owner);
+  put(out, move.target);
+  put(out, move.slots);
+}
+
+inline void get(byte_reader& in, move_progress& move) {
+  move.relocation = in.id();
+  move.stage = read_enum(in, move_stage::preparing, move_stage::completed);
+  get(in, move.list_digest);
+  if (!in.ok() || move.stage < move_stage::prepared)
+    return;
+  move.attempt.value = in.fixed64();
+  move.reservation = in.id();
+  get(in, move.target_owner);
+  get(in, move.target);
+  get(in, move.slots);
+}
+
+/// A number of a counter with a fixed place and size, so that it can be stamped into the bytes.
+inline std::uint64_t get_generation(byte_reader& in) noexcept {
+  const auto value = in.fixed64();
+  if (value > generation_limit)
+    in.fail();
+  return in.ok() ? value : 0;
 }
 
 } // namespace zlink::placement::parts

@@ -164,6 +164,10 @@ struct row_record {
   friend bool operator==(const row_record&, const row_record&) = default;
 };
 
+/// True while a move may still change the row's owner. One that was committed is over: only its id stays readable, until
+/// the next change of progress overwrites it (S-96).
+inline bool is_moving(const row_record& row) noexcept { return row.move && row.move->stage < move_stage::committed; }
+
 /// Takes the place of a row for the id of an Entry Spot: one Spot id has one of the two at most (S-22, S-47).
 struct entry_claim {
   node_identity node;
@@ -173,6 +177,63 @@ struct entry_claim {
 
 /// What stands under the key of an object.
 using object_record = std::variant<row_record, entry_claim>;
+
+// -- aggregates: a SpotWide Spot with its members, moved as one (S-86 to S-91) ---------------------------------------
+
+/// One object of an aggregate: its identity and its membership, as the store shows them before the move; no state (S-86).
+struct participant {
+  object_kind kind = object_kind::actor;
+  std::string id;
+  detail::object_generation generation;
+  detail::authority_generation authority;
+  std::string stable_type;
+  std::optional<spot_membership> member_of; ///< an Actor's
+  friend bool operator==(const participant&, const participant&) = default;
+};
+
+/// A piece of the list of participants. Written once, never changed.
+struct participant_page {
+  static constexpr std::size_t most_entries = 1024;
+  std::vector<participant> entries;
+  friend bool operator==(const participant_page&, const participant_page&) = default;
+};
+
+/// What must verify before a list is used: its pages 0 to `pages - 1`, the number of participants, and the SHA-256 over
+/// the digests of all pages (S-87).
+struct participant_root {
+  std::uint32_t pages = 0;
+  std::uint32_t count = 0;
+  content_digest digest{};
+  friend bool operator==(const participant_root&, const participant_root&) = default;
+};
+
+/// Decides who owns every row that names it (S-88). Serves one move.
+struct aggregate_record {
+  detail::unique_id id;
+  detail::aggregate_generation generation;
+  owner_token owner;
+  node_identity node;
+  detail::authority_generation authority; ///< issued by the commit; zero before it
+  /// The largest of the participants' before the move: the next one is larger (C-120).
+  detail::authority_generation authority_before;
+  slot_bundle slots; ///< of all participants
+  participant_root participants;
+  std::optional<move_progress> move;
+  friend bool operator==(const aggregate_record&, const aggregate_record&) = default;
+};
+
+/// True while its move may still change the owner: no participant leaves so long.
+inline bool is_moving(const aggregate_record& record) noexcept {
+  return record.move && record.move->stage < move_stage::committed;
+}
+
+/// Gives a row that names this aggregate the owner, node and authority that it has by it (S-88).
+inline void take_effective(row_record& row, const aggregate_record& by) {
+  row.owner = by.owner;
+  row.node = by.node;
+  if (by.authority)
+    row.authority = by.authority;
+}
 
 // -- hosts and nodes ------------------------------------------------------------------------------------------------
 
@@ -281,6 +342,7 @@ struct observed {
 };
 
 using observed_object = observed<object_record>;
+using observed_aggregate = observed<aggregate_record>;
 using observed_lease = observed<lease_record>;
 using observed_descriptor = observed<descriptor_record>;
 

@@ -41,6 +41,47 @@ private:
 
 constexpr std::chrono::milliseconds stall_pause{200};
 
+using object_answer = unique_function<void(read_outcome<object_record>)>;
+
+void read_row(std::shared_ptr<location_store> store, std::string key, std::string without_aggregate, object_answer done);
+
+/// Who owns that row its aggregate says. A record that is there decides: no row leaves before it is final, so it says what
+/// the row had when it was read. One that is gone decides nothing, if the row was not one that had left it (S-88).
+void read_aggregate(std::shared_ptr<location_store> store, std::string key, observed_object row, object_answer done) {
+  auto* from = store.get();
+  const auto id = row_in(row)->aggregate;
+  from->read(aggregate_key(id), [store = std::move(store), key = std::move(key), row = std::move(row),
+                                 done = std::move(done), id](store_outcome<store_read_result> answer) mutable {
+    auto outcome = judge<aggregate_record>(std::move(answer));
+    if (const auto* failed = std::get_if<store_failure>(&outcome))
+      return done(*failed);
+    const auto* by = seen_in(outcome);
+    if (by == nullptr || (by->record && by->record->id != id))
+      return done(by == nullptr ? std::get<record_fault>(outcome) : record_fault::corrupt);
+    if (!by->record) {
+      auto version = std::move(row.version);
+      return read_row(std::move(store), std::move(key), std::move(version), std::move(done));
+    }
+    take_effective(std::get<row_record>(*row.record), *by->record);
+    done(std::move(row));
+  });
+}
+
+/// `without_aggregate`: the version of the row whose aggregate was found to have no record.
+void read_row(std::shared_ptr<location_store> store, std::string key, std::string without_aggregate, object_answer done) {
+  auto* from = store.get();
+  auto wanted = key;
+  from->read(std::move(wanted), [store = std::move(store), key = std::move(key), done = std::move(done),
+                                 without = std::move(without_aggregate)](store_outcome<store_read_result> answer) mutable {
+    auto outcome = judge<object_record>(std::move(answer));
+    auto* seen = std::get_if<observed_object>(&outcome);
+    const auto* row = seen == nullptr ? nullptr : row_in(*seen);
+    if (row == nullptr || !row->aggregate || seen->version == without)
+      return done(std::move(outcome));
+    read_aggregate(std::move(store), std::move(key), std::move(*seen), std::move(done));
+  });
+}
+
 } // namespace
 
 repository::repository(detail::infrastructure& unit, std::shared_ptr<location_store> location,
@@ -56,6 +97,14 @@ void repository::on_stall() {
   unit_.post_after(stall_pause, [this, alive = std::weak_ptr<const bool>{alive_}] {
     if (alive.lock())
       batcher_->resume();
+  });
+}
+
+task<read_outcome<object_record>> repository::read_effective(std::string key) {
+  return task_of<read_outcome<object_record>>(unit_, [&](auto done) {
+    read_row(location_, std::move(key), {}, [done = std::move(done)](read_outcome<object_record> seen) mutable {
+      done(std::move(seen));
+    });
   });
 }
 

@@ -39,6 +39,16 @@ const observed<Record>* seen_in(const read_outcome<Record>& outcome) noexcept {
   return std::get_if<observed<Record>>(&outcome);
 }
 
+template <class Record>
+read_outcome<Record> judge(store_outcome<store_read_result> answer) {
+  if (!answer)
+    return answer.failure();
+  auto seen = observe<Record>(*answer);
+  if (auto* fault = std::get_if<record_fault>(&seen))
+    return *fault;
+  return std::move(std::get<observed<Record>>(seen));
+}
+
 enum class payload_fault : std::uint8_t {
   unavailable, ///< the Relocation Store does not tell
   lost,        ///< a part is missing or not what was stored: the whole is `data_lost` (S-124, S-129)
@@ -62,8 +72,11 @@ public:
       });
     });
   }
-  /// What stands under the address of a Spot or Actor.
-  task<read_outcome<object_record>> read_object(std::string_view address) { return read<object_record>(address_key(address)); }
+  /// What stands under the address of a Spot or Actor. A row in an aggregate shows owner, node and authority as its
+  /// aggregate says, under the row's own version (S-88).
+  task<read_outcome<object_record>> read_object(std::string_view address) { return read_effective(address_key(address)); }
+  /// The same by key.
+  task<read_outcome<object_record>> read_effective(std::string key);
   /// A batch of its own, outside of the batcher (leases, descriptors).
   task<store_outcome<store_write_result>> write(store_batch batch);
   task<store_outcome<store_scan_result>> scan(std::string prefix, std::string cursor, std::size_t limit);
@@ -86,17 +99,9 @@ public:
 
   bool process_local() const noexcept { return location_->process_local(); }
   const std::shared_ptr<location_store>& location() const noexcept { return location_; }
+  detail::infrastructure& unit() const noexcept { return unit_; }
 
 private:
-  template <class Record>
-  static read_outcome<Record> judge(store_outcome<store_read_result> answer) {
-    if (!answer)
-      return answer.failure();
-    auto seen = observe<Record>(*answer);
-    if (auto* fault = std::get_if<record_fault>(&seen))
-      return *fault;
-    return std::move(std::get<observed<Record>>(seen));
-  }
   void on_stall();
   task<bool> store_blob(std::string reference, std::string bytes, std::chrono::milliseconds retention,
                         steady_time until);

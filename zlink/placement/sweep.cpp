@@ -1,5 +1,6 @@
 #include "zlink/placement/sweep.hpp"
 
+#include "zlink/placement/aggregates.hpp"
 #include "zlink/placement/lease.hpp"
 
 #include <algorithm>
@@ -106,11 +107,13 @@ std::vector<task<void>> sweep::steps_for(const pass& what, object_kind kind, con
       continue; // an Entry Spot's claim goes with its descriptor
     std::string id{id_in_key(item.key)};
     if (what.why == purpose::remove_own) {
-      if (row->owner == what.token)
+      if (row->owner == what.token || row->aggregate) // whose record says who owns it
         steps.push_back(remove_one(context_, kind, std::move(id), what.token, what.report));
     } else if (is_own(*row, what.token)) {
       if (found_)
         found_(id, *row);
+    } else if (row->aggregate) {
+      steps.push_back(let_leave(context_, kind, std::move(id), what.token, false));
     } else if (row->state == allocation_state::reserved) {
       steps.push_back(release_dead(context_, kind, std::move(id), what.report));
     }
@@ -119,7 +122,7 @@ std::vector<task<void>> sweep::steps_for(const pass& what, object_kind kind, con
 }
 
 bool sweep::is_own(const row_record& row, const owner_token& token) const {
-  return !row.move && !row.aggregate && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
+  return !is_moving(row) && !row.aggregate && row.owner == token && std::find(nodes_.begin(), nodes_.end(), row.node) != nodes_.end();
 }
 
 /// Side by side, so that their transitions share batches (D-19).
@@ -181,15 +184,36 @@ task<void> sweep::release_dead(context_ptr on, object_kind kind, std::string id,
   }
 }
 
+/// A row that this host has by an aggregate whose move is over becomes one of its own; `by_force` the move ends with it.
+task<void> sweep::let_leave(context_ptr on, object_kind kind, std::string id, owner_token token, bool by_force) {
+  auto reading = on->records.read_effective(object_key(kind, id));
+  const auto outcome = co_await std::move(reading);
+  const auto* seen = seen_in(outcome);
+  const auto* row = seen ? row_in(*seen) : nullptr;
+  if (!row || !row->aggregate || row->owner != token)
+    co_return;
+  if (by_force) {
+    auto ending = end_aggregate_move(on->records, row->aggregate, token);
+    co_await std::move(ending);
+  }
+  auto leaving = leave_one(on->records, kind, std::move(id), token);
+  co_await std::move(leaving);
+}
+
 task<void> sweep::remove_one(context_ptr on, object_kind kind, std::string id, owner_token token,
                              std::shared_ptr<sweep_report> report) {
   for (int i = 0; i < row_attempts; ++i) {
-    auto reading_row = on->records.read<object_record>(object_key(kind, id));
+    auto reading_row = on->records.read_effective(object_key(kind, id));
     const auto row_seen = co_await std::move(reading_row);
     const auto* seen = seen_in(row_seen);
     const auto* row = seen ? row_in(*seen) : nullptr;
     if (!row || row->owner != token)
       co_return;
+    if (row->aggregate) {
+      auto leaving = let_leave(on, kind, id, token, true);
+      co_await std::move(leaving);
+      continue;
+    }
     decision decided = refusal::conflict;
     if (row->state == allocation_state::active) {
       owned_object object;

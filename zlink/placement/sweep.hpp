@@ -53,7 +53,8 @@ public:
   task<void> stop();
 
   /// At orderly shutdown: removes the rows with the host's current token, by page, each under its version and lease. Rows of
-  /// a former token stay (S-44). Rows in an aggregate are left to its record. Ends at `until` at the latest.
+  /// a former token stay (S-44). Rows that it has by an aggregate leave that first; a move of theirs is called off. Ends at
+  /// `until` at the latest.
   task<sweep_report> remove_own(steady_time until);
 
 private:
@@ -76,6 +77,7 @@ private:
   bool is_own(const row_record& row, const owner_token& token) const;
   static task<void> release_dead(context_ptr on, object_kind kind, std::string id,
                                  std::shared_ptr<sweep_report> report);
+  static task<void> let_leave(context_ptr on, object_kind kind, std::string id, owner_token token, bool by_force);
   static task<void> remove_one(context_ptr on, object_kind kind, std::string id, owner_token token,
                                std::shared_ptr<sweep_report> report);
   static task<bool> apply(context_ptr on, decision decided, std::shared_ptr<sweep_report> report);

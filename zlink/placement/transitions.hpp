@@ -17,7 +17,7 @@ namespace zlink::placement {
 /// Which numbers a transition issues (S-30, S-31).
 enum class issue : std::uint8_t {
   nothing,
-  authority, ///< another owner of the same incarnation
+  authority, ///< another owner of the same incarnation, or of an aggregate
   both,      ///< a new incarnation
 };
 
@@ -138,9 +138,10 @@ struct owned_object {
   std::string id;
   owner_token owner;
 };
-/// Active to active, internal data only (Preserve). The row's new version alone is a fence (S-100).
+/// Active to active, internal data only (Preserve). The row's new version is a fence, and no reservation of a move counts
+/// any more: MoveReserve and commit of its attempt are impossible for ever; its slots stay until MoveRelease (S-100).
 decision preserve(const observed_object& seen, const owned_object& object);
-/// Preserve with the Closing mark; a row in a move is not closed.
+/// Preserve with the Closing mark; a row in a move that is not over is not closed.
 decision mark_closing(const observed_object& seen, const owned_object& object);
 /// Preserve with a larger replay cursor.
 decision advance_cursor(const observed_object& seen, const owned_object& object, std::uint64_t cursor);
@@ -149,7 +150,7 @@ decision retire_root(const observed_object& seen, const owned_object& object);
 /// Preserve with the mark that a stored payload is lost (S-129).
 decision mark_payload_lost(const observed_object& seen, const owned_object& object);
 /// Preserve with the next move progress that the owner writes alone: none, `preparing`, `captured`, none; and
-/// `committed`, `completed`, none (S-96).
+/// `committed`, `completed`, none (S-96). A new `preparing` takes the place of a move that is over.
 decision set_move_progress(const observed_object& seen, const owned_object& object, std::optional<move_progress> move);
 /// Membership: an Actor joins or leaves on this node. `spot` is the row of its new User Spot, or the claim of its
 /// Entry Spot.

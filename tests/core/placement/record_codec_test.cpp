@@ -71,6 +71,47 @@ std::vector<row_record> rows() {
   return all;
 }
 
+aggregate_record aggregate() {
+  aggregate_record a;
+  a.id = {7, 8};
+  a.generation = detail::aggregate_generation{5};
+  a.owner = owner;
+  a.node = node;
+  a.authority_before = detail::authority_generation{6};
+  a.slots = {3, 1, 1, object_kind::user_spot, "room"};
+  a.participants = {1, 4, digest_of(3)};
+  return a;
+}
+
+/// Without a move, at its beginning, prepared, committed.
+std::vector<aggregate_record> aggregates() {
+  std::vector<aggregate_record> all{aggregate()};
+  for (const auto stage : {move_stage::preparing, move_stage::prepared, move_stage::committed}) {
+    auto one = aggregate();
+    auto& move = one.move.emplace();
+    move.relocation = {1, 2};
+    move.stage = stage;
+    move.list_digest = digest_of(3);
+    if (stage != move_stage::preparing) {
+      move.attempt = detail::attempt_generation{9};
+      move.reservation = {5, 6};
+      move.target_owner = owner;
+      move.target = node;
+      one.authority = detail::authority_generation{stage == move_stage::committed ? 77U : 0U};
+    }
+    all.push_back(one);
+  }
+  return all;
+}
+
+participant_page page() {
+  participant_page p;
+  p.entries.push_back({object_kind::user_spot, "room", detail::object_generation{1}, detail::authority_generation{2}, "r", {}});
+  p.entries.push_back({object_kind::actor, std::string{"a\0b", 3}, detail::object_generation{3},
+                       detail::authority_generation{4}, "player", spot_membership{"room", detail::object_generation{1}}});
+  return p;
+}
+
 descriptor_record descriptor() {
   descriptor_record d;
   d.node = node;
@@ -154,6 +195,43 @@ TEST_CASE("S-21 S-27 the other records survive; cut, lengthened and newer ones a
   check_record(epoch_record{{1, 2}});
 }
 
+TEST_CASE("S-21 S-86 S-87 aggregates and pages of their lists survive; cut, lengthened and newer ones are refused") {
+  for (const auto& one : aggregates())
+    check_record(one);
+  check_record(page());
+  const auto is_corrupt = [](auto record) {
+    return std::holds_alternative<record_fault>(decode<decltype(record)>(encode(record)));
+  };
+  std::vector<aggregate_record> bad(6, aggregate());
+  bad[0].id = {};
+  bad[1].generation = {};
+  bad[2].authority_before = {};
+  bad[3].slots = {};
+  bad[4].participants.count = 0;
+  bad[5].participants.pages = 5;
+  for (const auto& one : bad)
+    CHECK(is_corrupt(one));
+  CHECK(is_corrupt(participant_page{}));
+  auto nameless = page();
+  nameless.entries[1].id.clear();
+  CHECK(is_corrupt(nameless));
+  participant_page large;
+  large.entries.assign(participant_page::most_entries, page().entries[1]);
+  CHECK(!is_corrupt(large));
+  large.entries.push_back(page().entries[1]);
+  CHECK(is_corrupt(large));
+}
+
+TEST_CASE("S-31 the number of an aggregate's owner is stamped into its bytes, and into nothing else of them") {
+  for (const auto& one : aggregates()) {
+    auto bytes = encode(one);
+    stamp_generations(bytes, {detail::object_generation{1234}, detail::authority_generation{0x0102030405060708}});
+    auto wanted = one;
+    wanted.authority.value = 0x0102030405060708;
+    CHECK(bytes == encode(wanted));
+  }
+}
+
 TEST_CASE("S-23 the encoding of a row is what it was") {
   CHECK(hex(encode(instance_row()))
         == "52010103"                             // row, version 1, active, Instance Spot
@@ -206,15 +284,20 @@ TEST_CASE("S-13 S-21 a number has one encoding only, so equal records are equal 
 
 TEST_CASE("S-21 random bytes never decode to nonsense and never read beyond their end") {
   counting_random random{7};
-  const auto good = encode(rows().back());
-  for (int i = 0; i < 20'000; ++i) {
-    auto bytes = good;
-    for (auto flips = 1 + random.below(4); flips > 0; --flips)
-      bytes[random.below(bytes.size())] = static_cast<char>(random.next());
-    const auto result = decode<row_record>(bytes);
-    if (std::holds_alternative<row_record>(result))
-      CHECK(encode(std::get<row_record>(result)).size() <= bytes.size());
-  }
+  const auto hunt = [&]<class Record>(const Record& record) {
+    const auto good = encode(record);
+    for (int i = 0; i < 20'000; ++i) {
+      auto bytes = good;
+      for (auto flips = 1 + random.below(4); flips > 0; --flips)
+        bytes[random.below(bytes.size())] = static_cast<char>(random.next());
+      const auto result = decode<Record>(bytes);
+      if (std::holds_alternative<Record>(result))
+        CHECK(encode(std::get<Record>(result)).size() <= bytes.size());
+    }
+  };
+  hunt(rows().back());
+  hunt(aggregates().back());
+  hunt(page());
 }
 
 TEST_CASE("S-22 different identities have different keys, whatever characters they hold") {
@@ -243,6 +326,9 @@ TEST_CASE("S-22 different identities have different keys, whatever characters th
   for (const detail::unique_id id : {detail::unique_id{1, 2}, detail::unique_id{2, 1}, detail::unique_id{0x12, 0}}) {
     add(lease_key(id));
     add(content_key(id));
+    add(aggregate_key(id));
+    for (const std::uint32_t index : {0U, 1U, 16U})
+      add(aggregate_page_key(id, index));
   }
   for (const auto which : {sequence::lease, sequence::object, sequence::authority})
     add(counter_key(which));

@@ -35,23 +35,23 @@ const std::vector<transition>& all_transitions() {
     {"Release", reserved, absent, no_fence, all_kinds,
      [](scene&, seen o) { return release(o, "x", lifecycle_evidence{}); }},
     {"Preserve", owned_states, 0, owner_lease, all_kinds, [](scene& s, seen o) { return preserve(o, s.owned()); }},
-    {"Closing", active, closing, owner_lease, all_kinds, [](scene& s, seen o) { return mark_closing(o, s.owned()); }},
+    {"Closing", resting_states, closing, owner_lease, all_kinds, [](scene& s, seen o) { return mark_closing(o, s.owned()); }},
     {"cursor", owned_states, 0, owner_lease, instance,
      [](scene& s, seen o) { return advance_cursor(o, s.owned(), 2); }},
     {"root", owned_states, 0, owner_lease, instance, [](scene& s, seen o) { return retire_root(o, s.owned()); }},
     {"payload lost", owned_states, 0, owner_lease, all_kinds,
      [](scene& s, seen o) { return mark_payload_lost(o, s.owned()); }},
-    {"Preparing", active | moving, moving, owner_lease, all_kinds,
+    {"Preparing", resting_states | moving, moving, owner_lease, all_kinds,
      [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::preparing)); }},
     {"Captured", moving, moving, owner_lease, all_kinds,
      [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::captured)); }},
-    {"Completed", committed, active, owner_lease, all_kinds,
+    {"Completed", committed, completed, owner_lease, all_kinds,
      [](scene& s, seen o) { return set_move_progress(o, s.owned(), s.progress(move_stage::completed)); }},
-    {"no progress", moving | committed, active, owner_lease, all_kinds,
+    {"no progress", moving | committed | completed, active, owner_lease, all_kinds,
      [](scene& s, seen o) { return set_move_progress(o, s.owned(), std::nullopt); }},
-    {"Membership", active, active, owner_lease, actor,
+    {"Membership", resting_states, 0, owner_lease, actor,
      [](scene& s, seen o) {
-       const auto& entry = s.source.descriptor.entry_spot_id;
+       const auto& entry = s.owner().descriptor.entry_spot_id;
        return change_membership(o, s.owned(), {entry, {}}, s.w.see<object_record>(spot_key(entry)));
      }},
     {"Reincarnate", closing, active, owner_lease, instance,
@@ -76,7 +76,7 @@ const std::vector<transition>& all_transitions() {
 void for_each_pair(const std::function<void(scene&, const transition&, state, bool allowed)>& test) {
   for (const auto& t : all_transitions())
     for (const auto kind : t.kinds)
-      for (const auto from : {absent, claimed, reserved, active, closing, moving, prepared, committed, aggregated}) {
+      for (const auto from : {absent, claimed, reserved, active, closing, moving, prepared, committed, completed, aggregated}) {
         if (from == claimed && kind == object_kind::actor)
           continue;
         INFO(t.name << " of kind " << static_cast<int>(kind) << " in state " << from);

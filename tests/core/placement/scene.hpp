@@ -20,10 +20,12 @@ enum state : unsigned {
   closing = 16,
   moving = 32,      // the source wrote its progress
   prepared = 64,    // MoveReserve
-  committed = 128,  // NewOwner, progress still there
-  aggregated = 256, // owned through an aggregate record
+  committed = 128,  // NewOwner: the move is over, its id still there
+  completed = 256,  // the new owner is done with it
+  aggregated = 512, // names an aggregate record
 };
-inline constexpr unsigned owned_states = active | closing | moving | prepared | committed;
+inline constexpr unsigned owned_states = active | closing | moving | prepared | committed | completed;
+inline constexpr unsigned resting_states = active | committed | completed; // active, and not in a move
 
 /// An object "x" in one of the states, on `source`; moves go to `target`.
 struct scene {
@@ -69,12 +71,14 @@ struct scene {
       run(advance_cursor(seen(), owned(), 1));
     if (wanted == closing)
       run(mark_closing(seen(), owned()));
-    if (wanted & (moving | prepared | committed))
+    if (wanted & (moving | prepared | committed | completed))
       run(set_move_progress(seen(), owned(), progress(move_stage::preparing)));
-    if (wanted & (prepared | committed))
+    if (wanted & (prepared | committed | completed))
       run(reserve_move(seen(), move()));
-    if (wanted == committed)
+    if (wanted & (committed | completed))
       run(change_owner(seen(), move(), membership(target)));
+    if (wanted == completed)
+      run(set_move_progress(seen(), owned(), progress(move_stage::completed)));
     if (wanted == aggregated) {
       auto row = *row_in(seen());
       row.aggregate = {9, 9};
@@ -95,11 +99,14 @@ struct scene {
       return reserved;
     if (row->closing)
       return closing;
-    if (!row->move || row->move->stage == move_stage::completed)
+    if (!row->move)
       return active;
-    return row->move->stage == move_stage::prepared    ? prepared
-           : row->move->stage == move_stage::committed ? committed
-                                                       : moving;
+    switch (row->move->stage) {
+      case move_stage::prepared: return prepared;
+      case move_stage::committed: return committed;
+      case move_stage::completed: return completed;
+      default: return moving;
+    }
   }
 };
 

@@ -290,5 +290,12 @@ TEST_CASE("S-96 S-100 an attempt that was replaced never commits; of fence and c
     CHECK(race.w.apply(fence_first ? fence : take).what == fragment_outcome::applied);
     CHECK(race.w.apply(fence_first ? take : fence).what == fragment_outcome::conflict);
     CHECK((row_in(race.seen())->owner == race.source.owner) == fence_first);
+    if (!fence_first)
+      continue;
+    // For ever: not with the version after the fence, not by reserving the same attempt again.
+    CHECK(std::get<refusal>(change_owner(race.seen(), race.move(), std::nullopt)) == refusal::conflict);
+    CHECK(std::get<refusal>(reserve_move(race.seen(), race.move())) == refusal::conflict);
+    race.run(release_move(race.seen(), race.kind, "x", race.relocation, race.attempt));
+    CHECK(race.w.counters_match_rows());
   }
 }

@@ -201,10 +201,20 @@ public:
     }
   }
 
-  /// S-81: what the capacity records say is what the rows take.
+  /// S-81: what the capacity records say is what the rows take, where their aggregates say they are.
   bool counters_match_rows() {
     std::map<std::string, capacity_record> sums;
     const auto all = dump();
+    std::map<detail::unique_id, aggregate_record> aggregates;
+    for (const auto& [key, value] : all) {
+      const auto decoded_aggregate = decode<aggregate_record>(value.second);
+      if (!std::holds_alternative<aggregate_record>(decoded_aggregate))
+        continue;
+      const auto& one = std::get<aggregate_record>(decoded_aggregate);
+      aggregates[one.id] = one;
+      if (one.move && one.move->stage == move_stage::prepared)
+        add_slots(sums, one.move->target, one.move->slots, false);
+    }
     for (const auto& [key, value] : all) {
       const auto decoded_row = decode<object_record>(value.second);
       if (!std::holds_alternative<object_record>(decoded_row))
@@ -212,7 +222,8 @@ public:
       const auto* row = std::get_if<row_record>(&std::get<object_record>(decoded_row));
       if (!row)
         continue;
-      add_slots(sums, row->node, row->slots, row->state == allocation_state::active);
+      const auto by = aggregates.find(row->aggregate);
+      add_slots(sums, by == aggregates.end() ? row->node : by->second.node, row->slots, row->state == allocation_state::active);
       if (row->move && row->move->stage == move_stage::prepared)
         add_slots(sums, row->move->target, row->move->slots, false);
     }

@@ -1,0 +1,171 @@
+// Source, target, link and store fail at every step of a move (06 sections 11 to 14, 23 and 24).
+#include "tests/contract/relocation/move_scene.hpp"
+
+namespace relocation_test {
+namespace {
+
+enum class fault { none, kill_source, kill_target, lose_link, cut_source_store, cut_target_store, partition };
+constexpr fault all_faults[] = {fault::kill_source,      fault::kill_target,      fault::lose_link,
+                                fault::cut_source_store, fault::cut_target_store, fault::partition};
+const char* to_string(fault f) {
+  switch (f) {
+    case fault::none: return "none";
+    case fault::kill_source: return "kill the source";
+    case fault::kill_target: return "kill the target";
+    case fault::lose_link: return "lose the link";
+    case fault::cut_source_store: return "cut the source's store";
+    case fault::cut_target_store: return "cut the target's store";
+    case fault::partition: return "part source and target";
+  }
+  return "?";
+}
+
+/// How the move would go by itself.
+enum class course { well, refused, silent };
+const char* to_string(course c) { return c == course::well ? "well" : c == course::refused ? "refused" : "silent"; }
+
+/// One Spot "a" that moves from host 0 or 1 to the other one, and senders on the other two.
+class scene {
+public:
+  scene(std::uint64_t seed, course how) : how_(how), net({.hosts = 3, .seed = seed, .max_link_delay = 2ms, .max_store_delay = 2ms}) {
+    net.start(serve(on));
+    for (int i = 0; from == 3; ++i) { // a Spot that lives on host 0 or 1
+      id = "a" + std::to_string(i);
+      net.run(rouse(net.host(2), id));
+      if (const auto home = net.owner_of(id); home < 2)
+        from = home;
+    }
+    to = 1 - from;
+    if (how_ == course::refused)
+      on.at = [](const std::string& step, const std::string&) {
+        if (step == "restore")
+          throw std::runtime_error{"no"};
+      };
+  }
+
+  /// Moves, and does that when the step is reached; false: it never was.
+  bool run(move_step at, fault what) {
+    bool reached = false;
+    for (std::size_t host = 0; host < 2; ++host)
+      net.host(host).runtime().moving.on_step = [&, at](move_step step, const std::string&) {
+        reached = reached || step == at;
+        seen.insert(step);
+        if (how_ == course::silent && step == move_step::rebuilt)
+          net.mute(to, from);
+      };
+    auto moving = start_move(net, id, from, to, 8s);
+    const auto until = net.elapsed() + 60s;
+    while (!reached && net.elapsed() < until)
+      send_on(1ms);
+    const bool met = reached;
+    if (met)
+      strike(what);
+    send_on(3s);
+    net.heal();
+    send_on(60s);
+    stopped = true;
+    net.run_until([&] { return idle(); });
+    static_cast<void>(moving);
+    return met;
+  }
+
+  void strike(fault what) {
+    switch (what) {
+      case fault::none: break;
+      case fault::kill_source: net.kill(from); dead = from; break;
+      case fault::kill_target: net.kill(to); dead = to; break;
+      case fault::lose_link: net.lose_links(from, to); break;
+      case fault::cut_source_store: net.cut_store(from); break;
+      case fault::cut_target_store: net.cut_store(to); break;
+      case fault::partition: net.partition({from}, {to}); break;
+    }
+  }
+
+  /// Each host that lives asks, one request after the other; a note goes before each.
+  void send_on(std::chrono::milliseconds time) {
+    const auto until = net.elapsed() + time;
+    for (auto pause = 1ms; net.elapsed() < until; pause = std::min<std::chrono::milliseconds>(pause * 2, 200ms)) {
+      for (std::size_t host = 0; host < 3; ++host)
+        if (host != dead && !waits[host]) {
+          waits[host] = true;
+          const auto number = ++sent[host];
+          count(net.host(host), id, sender(host), number, 3s).then([this, host, number](zlink::result<count_up> answer) {
+            outcomes[host][number] += 1;
+            if (answer)
+              answered[host].insert(number);
+            waits[host] = false;
+          });
+        }
+      net.advance(std::min<std::chrono::nanoseconds>(pause, until - net.elapsed()));
+    }
+  }
+
+  /// Nothing twice, nothing out of order, no answer to what never ran, one outcome each.
+  void check() {
+    std::optional<ledger_view> view;
+    const std::size_t asking = dead == 2 ? 0 : 2;
+    auto asked = net.run(zlink::as_result(net.host(asking).spots().request_to_spot(id, look{}).submit<ledger_view>()));
+    if (asked)
+      view = *asked;
+    if (dead == 3)
+      CHECK_MESSAGE(view.has_value(), "it is gone, and nobody was killed");
+    for (std::size_t host = 0; host < 3; ++host)
+      for (std::uint64_t number = 1; host != dead && number <= sent[host]; ++number)
+        CHECK(outcomes[host][number] == 1);
+    if (!view)
+      return;
+    std::map<std::string, std::uint64_t> last;
+    std::map<std::string, std::set<std::uint64_t>> ran;
+    for (const auto& one : view->entries) {
+      const auto slash = one.find('/');
+      const auto who = one.substr(0, slash);
+      const auto number = std::stoull(one.substr(slash + 1));
+      CHECK_MESSAGE(ran[who].insert(number).second, one << " ran twice");
+      if (who != "first")
+        CHECK_MESSAGE(number > last[who], one << " ran behind " << last[who]);
+      last[who] = number;
+    }
+    for (std::size_t host = 0; host < 3; ++host)
+      for (const auto number : answered[host])
+        CHECK_MESSAGE(ran[sender(host)].contains(number), sender(host) << '/' << number << " was answered, and is not there");
+  }
+
+  bool idle() const { return (dead == 0 || !waits[0]) && (dead == 1 || !waits[1]) && !waits[2]; }
+  static std::string sender(std::size_t host) { return "s" + std::to_string(host); }
+
+  stage on;
+  const course how_;
+  std::string id;
+  std::size_t from = 3;
+  std::size_t to = 3;
+  std::size_t dead = 3;
+  std::set<move_step> seen;
+  bool stopped = false;
+  bool waits[3] = {};
+  std::uint64_t sent[3] = {};
+  std::map<std::uint64_t, int> outcomes[3];
+  std::set<std::uint64_t> answered[3];
+  mesh net; ///< last: what is left of it still writes evidence when it ends
+};
+
+TEST_CASE("L-3 L-5 L-130 L-131 L-137 L-141 L-149 L-160 L-161 L-163 a fault at every step: one owner, order, one outcome each, and nothing left") {
+  std::set<move_step> met;
+  for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
+    for (const auto how : {course::well, course::refused, course::silent})
+      for (const auto what : all_faults) {
+        const auto at = static_cast<move_step>(i);
+        const std::string where = std::string{"step "} + to_string(at) + ", " + to_string(how) + ", " + to_string(what);
+        INFO(where);
+        scene s{i * 31 + 7, how};
+        if (s.run(at, what))
+          met.insert(at);
+        else if (what == all_faults[0] && how == course::well)
+          break; // not on that course
+        s.check();
+      }
+  for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
+    CHECK_MESSAGE(met.contains(static_cast<move_step>(i)), to_string(static_cast<move_step>(i)) << " is met by no test");
+}
+
+} // namespace
+} // namespace relocation_test

@@ -47,8 +47,17 @@ struct carried_part {
   std::vector<carried_work> work;
 };
 
+/// `join_ticket`.
+struct carried_join {
+  std::string spot_id;
+  std::uint64_t spot_generation = 0;
+  std::string operation_id;
+  std::optional<std::vector<std::byte>> reply;
+};
+
 struct carried_unit {
   std::vector<carried_part> parts;
+  std::optional<carried_join> join;
   bool owes_completion = false; ///< the Spot has signalled readiness, and waits to hear of the end (L-44)
 };
 
@@ -56,7 +65,8 @@ ZLINK_PACKET(carried_timer, "zlink.move.timer", name, handler, period_ms, overru
              generation, delivery_index, scheduled_index, earliest_index, catch_up_to, next_due_ns, age_ns)
 ZLINK_PACKET(carried_work, "zlink.move.work", is_tick, timer, frame)
 ZLINK_PACKET(carried_part, "zlink.move.content", type, has_state, state, timers, work)
-ZLINK_PACKET(carried_unit, "zlink.move.unit", parts, owes_completion)
+ZLINK_PACKET(carried_join, "zlink.move.join", spot_id, spot_generation, operation_id, reply)
+ZLINK_PACKET(carried_unit, "zlink.move.unit", parts, join, owes_completion)
 
 carried_timer carried(const timer_snapshot& timer);
 /// `on_the_way`: how long it has been under way, as far as this host knows.

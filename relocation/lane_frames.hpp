@@ -29,6 +29,8 @@ struct restore_request {
   std::uint32_t chunks = 0;
   std::uint32_t sum = 0;     ///< CRC-32C over the whole payload
   std::int64_t left_ms = 0;  ///< of its validity: clocks differ (L-16)
+  std::uint64_t aggregate_high = 0; ///< of an aggregate, else zero (L-17)
+  std::uint64_t aggregate_low = 0;
 };
 
 struct restore_chunk {
@@ -82,7 +84,7 @@ struct route_moved {
 
 ZLINK_PACKET(moving_part, "zlink.move.part", actor, id, generation, authority)
 ZLINK_PACKET(restore_request, "zlink.move.restore", attempt, kind, source_lifecycle, target_lifecycle, parts, total_bytes, chunks,
-             sum, left_ms)
+             sum, left_ms, aggregate_high, aggregate_low)
 ZLINK_PACKET(restore_chunk, "zlink.move.chunk", attempt, ordinal, content)
 ZLINK_PACKET(chunks_taken, "zlink.move.taken", attempt, bytes)
 ZLINK_PACKET(restore_refused, "zlink.move.refused", attempt, reason, kind, text)

@@ -80,7 +80,7 @@ std::shared_ptr<target_move> moves::target(unique_id move) const {
 /// The temporary queue is there before the next packet is looked at (L-100).
 void moves::begin_target(node_runtime& node, link_session& link, unique_id move, byte_view body) {
   auto request = decode<restore_request>(body);
-  if (request.parts.empty() || request.kind > static_cast<std::uint8_t>(unit_kind::instance_spot) || request.attempt == 0)
+  if (request.parts.empty() || request.kind > last_unit_kind || request.attempt == 0)
     throw decode_error{"a Restore request without parts, attempt or kind"};
   if (request.source_lifecycle != link.peer().lifecycle.value || request.target_lifecycle != node.identity.lifecycle.value)
     throw decode_error{"a Restore request of another run of the node"};

@@ -26,7 +26,8 @@ class target_move;
 struct unit_end {
   bool left = false; ///< its cutover submit is terminal: nothing of it is dispatched here any more (L-135)
   relocate_reason reason = relocate_reason::none; ///< of a unit that runs on here
-  std::string why;                                ///< for logs
+  error_kind kind = error_kind::unavailable;      ///< the same as a Join tells it (J-117)
+  std::string why = {};                           ///< for logs
 };
 
 /// What a move does, one after the other, on either side; told to `moves::on_step`. Tests kill here.

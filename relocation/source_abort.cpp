@@ -5,13 +5,12 @@
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/build_step.hpp"
-#include "zlink/objects/row_change.hpp"
 
 namespace zlink::detail {
 
 namespace {
 
-constexpr std::chrono::seconds forget_patience{10}; // for a row that only says too much
+constexpr std::chrono::seconds forget_patience{1};
 
 } // namespace
 
@@ -34,8 +33,12 @@ task<void> source_move::withdraw() {
     return true;
   });
   co_await std::move(withdrawing);
-  forget_progress();
-  unit_.lead->end_move();
+  if (unit_.kind == unit_kind::spot_wide)
+    unit_.lead->end_move(); // nothing of it stands in the store yet
+  else
+    start_forgetting();
+  auto clearing = until_forgotten();
+  co_await std::move(clearing);
 }
 
 /// With an explicit refusal, or before anything was sent, nobody else can become the owner. Else the store is asked first,
@@ -46,74 +49,57 @@ task<unit_end> source_move::go_back(relocate_reason reason, std::string why) {
   if (!certain) {
     if (link_->ready())
       send(control_command::move_abandoned, encode(attempt_note{attempt}));
-    auto fencing = fence();
+    auto fencing = record_->fence([this] { return ended_; });
     switch (co_await std::move(fencing)) {
-      case fence_end::won: break;
-      case fence_end::target_owns: // it went on by itself: what is held goes after it
+      case source_record::fence_end::won: break;
+      case source_record::fence_end::target_owns: // it went on by itself: what is held goes after it
         if (auto again = unit_.node->links->ready_link(target_.node_rid))
           link_ = again;
         pass_boundary();
-        co_return unit_end{true, relocate_reason::none, {}};
-      case fence_end::unclear: { // the lease is over, and with it everything of this host
+        co_return unit_end{true};
+      case source_record::fence_end::unclear: { // the lease is over, and with it everything of this host
         auto settling = settle_lost();
         co_await std::move(settling);
-        co_return unit_end{false, relocate_reason::store_unavailable, std::move(why)};
+        co_return unit_end{false, relocate_reason::store_unavailable, error_kind::unavailable, std::move(why)};
       }
     }
     host_.moving.step(move_step::fenced, address);
   }
   auto restoring = restore();
   co_await std::move(restoring);
-  if (certain)
-    forget_progress();
+  start_forgetting(); // a Join, a close or another move come behind it
   host_.moving.step(move_step::restored, address);
-  co_return unit_end{false, reason, std::move(why)};
+  auto clearing = until_forgotten();
+  co_await std::move(clearing);
+  const auto kind = verdict_ == verdict::refused ? static_cast<error_kind>(refusal_.kind) : error_kind::unavailable;
+  co_return unit_end{false, reason, kind, std::move(why)};
 }
 
-/// A write on the version that the target's commit depends on: exactly one of the two comes first (S-100). The move is taken out
-/// of the row with it, slots that the target had secured included.
-task<source_move::fence_end> source_move::fence() {
-  row_change change;
-  change.id = address;
-  bool owned_by_target = false;
-  const auto mine = owned();
-  change.judge = [this, &owned_by_target, &mine](const placement::observed_object& seen) -> row_judgement {
-    const auto* row = placement::row_in(seen);
-    owned_by_target = row == nullptr || row->generation != unit_.lead->generation() || row->authority > unit_.lead->authority();
-    if (owned_by_target || !row->move || row->move->relocation != id)
-      return row_end::settled;
-    if (row->move->stage == placement::move_stage::prepared)
-      return judged(placement::release_move(seen, mine.kind, mine.id, id, row->move->attempt));
-    return judged(placement::set_move_progress(seen, mine, std::nullopt));
-  };
-  change.give_up = [this, &mine](bool) { return host_.token() != mine.owner || ended_; };
-  auto changing = change_row(host_, std::move(change));
-  const auto outcome = co_await std::move(changing);
-  if (outcome.how == row_end::applied)
-    co_return fence_end::won;
-  if (outcome.how == row_end::settled)
-    co_return owned_by_target ? fence_end::target_owns : fence_end::won;
-  co_return fence_end::unclear;
+/// The move is taken out of the store; the unit works on meanwhile.
+void source_move::start_forgetting() {
+  forgetting_ = true;
+  record_->forget([self = shared_from_this()] {
+    self->end_changes();
+    self->forgetting_ = false;
+    self->wake_.wake();
+  });
 }
 
-/// The row only says too much: the next move, or a close, must not wait for it long.
-void source_move::forget_progress() {
-  start_coroutine([](std::shared_ptr<source_move> self) -> task<void> {
-    row_change change;
-    change.id = self->address;
-    const auto mine = self->owned();
-    change.judge = [self, &mine](const placement::observed_object& seen) -> row_judgement {
-      const auto* row = placement::row_in(seen);
-      if (row == nullptr || !row->move || row->move->relocation != self->id || row->move->stage >= placement::move_stage::committed)
-        return row_end::settled;
-      if (row->move->stage == placement::move_stage::prepared)
-        return judged(placement::release_move(seen, mine.kind, mine.id, self->id, row->move->attempt));
-      return judged(placement::set_move_progress(seen, mine, std::nullopt));
-    };
-    change.give_up = [self, until = self->host_.time->now() + forget_patience](bool) { return self->host_.time->now() >= until; };
-    auto changing = change_row(self->host_, std::move(change));
-    co_await std::move(changing);
-  }(shared_from_this()), [](result<void>) {});
+/// Whoever hears of the end finds that he can go on; but a store that does not answer keeps nobody waiting.
+task<void> source_move::until_forgotten() {
+  const auto until = host_.time->now() + forget_patience;
+  while (forgetting_ && !ended_ && host_.time->now() < until) {
+    auto waiting = wake_.until(until);
+    co_await std::move(waiting);
+  }
+}
+
+/// From now on whoever wants to change something of it may.
+void source_move::end_changes() {
+  for (const auto& one : parts_)
+    if (one.object->is_actor() && !unit_.join) // the end of a Join lets go of its Actor
+      static_cast<actor_object&>(*one.object).end_change();
+  unit_.lead->end_move();
 }
 
 // -- back to work -----------------------------------------------------------------------------------------------------
@@ -131,11 +117,9 @@ task<void> source_move::restore() {
   captured_.clear();
   auto opening = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this()](execution_object& object) {
     const auto open_all = [self](execution_object&) {
-      for (auto& one : self->parts_) {
-        if (one.object->is_actor())
-          static_cast<actor_object&>(*one.object).end_change();
-        one.object->set_open(true);
-      }
+      for (auto& one : self->parts_)
+        if (!self->unit_.join) // what waits behind a Join waits for its end
+          one.object->set_open(true);
     };
     if (self->owes_completion_)
       object.submit_step(make_readiness_step(spot_relocation_ready_outcome::continued, open_all));
@@ -144,7 +128,6 @@ task<void> source_move::restore() {
     return true;
   });
   co_await std::move(opening);
-  unit_.lead->end_move();
 }
 
 void source_move::restore_part(std::uint32_t index) {

@@ -20,8 +20,6 @@ constexpr std::size_t chunk_window_bytes = 4 * chunk_bytes;
 constexpr std::chrono::milliseconds longest_look{50}; // between looks at the row
 constexpr std::chrono::seconds closing_patience{5};
 
-unit_kind kind_of(const relocation_unit& unit) noexcept { return unit.kind; }
-
 } // namespace
 
 void source_move::send(control_command command, const bytes& body) {
@@ -34,7 +32,7 @@ bool source_move::send_restore() {
     return false;
   restore_request request;
   request.attempt = attempt;
-  request.kind = static_cast<std::uint8_t>(kind_of(unit_));
+  request.kind = static_cast<std::uint8_t>(unit_.kind);
   request.source_lifecycle = unit_.node->identity.lifecycle.value;
   request.target_lifecycle = target_.lifecycle.value;
   for (const auto& to : hold_->parts())
@@ -43,6 +41,8 @@ bool source_move::send_restore() {
   request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes - 1) / chunk_bytes);
   request.sum = crc32c(0, payload_);
   request.left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - host_.time->now()).count();
+  request.aggregate_high = record_->aggregate().high;
+  request.aggregate_low = record_->aggregate().low;
   send(control_command::restore, encode(request));
   sent_bytes_ = 0;
   taken_bytes_ = 0;
@@ -143,18 +143,14 @@ task<bool> source_move::see_commit(steady_time until) {
   auto pause = std::chrono::milliseconds{1};
   const auto window_end = submitted_ + host_.options.relocation_cutover_wait;
   for (;;) {
-    auto reading = host_.repository->read_object(address);
-    auto outcome = co_await std::move(reading);
-    if (const auto* seen = placement::seen_in(outcome)) {
-      const auto* row = placement::row_in(*seen);
-      if (row == nullptr || row->generation != unit_.lead->generation() || row->authority > unit_.lead->authority())
-        co_return true; // the target, or what has become of it since
-    }
+    auto looking = record_->is_over();
+    if (co_await std::move(looking))
+      co_return true;
     const auto now = host_.time->now();
     if (now >= until || ended_) {
-      auto fencing = fence();
+      auto fencing = record_->fence([this] { return ended_; });
       const auto end = co_await std::move(fencing);
-      co_return end == fence_end::target_owns;
+      co_return end == source_record::fence_end::target_owns;
     }
     if (now < window_end && !link_->ready()) // the connection has broken, and both live (L-137, L-138)
       if (auto again = unit_.node->links->ready_link(target_.node_rid); again && again->peer().lifecycle == target_.lifecycle) {
@@ -207,14 +203,28 @@ task<void> source_move::leave_source() {
 
 task<void> source_move::close_instance() {
   auto lead = unit_.lead;
-  if (!lead->is_actor() && unit_.kind != unit_kind::per_actor_spot) {
+  while (unit_.kind == unit_kind::per_actor_spot && !ended_) { // it serves its members until the last of them has left (L-152, L-154)
+    auto asking = run_turn<bool>(*lead, *host_.infra, [](execution_object& object) { return static_cast<spot_object&>(object).members().none(); });
+    if (co_await std::move(asking))
+      break;
+    auto pausing = placement::pause(*host_.infra, longest_look);
+    co_await std::move(pausing);
+  }
+  if (!lead->is_actor()) {
     const spot_closing_context context{spot_close_reason::relocation_out, host_.time->wall_now() + closing_patience};
     std::stop_source late;
     host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
     auto telling = run_closing_step(static_cast<spot_object&>(*lead), *host_.infra, context, late.get_token());
     co_await std::move(telling); // a failure is recorded, and changes nothing (L-200)
   }
-  if (lead->is_actor()) {
+  if (unit_.join) { // OnLeaveActor reads the Actor, which stays until it has ended (J-105)
+    auto leaving = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));
+    host_.actors.left_by_join(leaving);
+    while (leaving->in_a_notice() && !ended_) {
+      auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+      co_await std::move(pausing);
+    }
+  } else if (lead->is_actor()) {
     auto member = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));
     if (auto spot = member->spot())
       spot->home().post([spot, member] { spot->members().remove(*member); });

@@ -8,7 +8,8 @@ namespace zlink::detail {
 source_move::source_move(host_runtime& host, relocation_unit unit, placement::node_identity target, steady_time deadline)
   : id(host.random->next_id()), attempt(host.random->next() | 1), address(unit.lead->address()), host_(host),
     unit_(std::move(unit)), target_(std::move(target)), deadline_(deadline),
-    number_((1ULL << 63) | host.moving.numbers_.fetch_add(1, std::memory_order_relaxed)), wake_(*host.infra) {}
+    number_((1ULL << 63) | host.moving.numbers_.fetch_add(1, std::memory_order_relaxed)), wake_(*host.infra),
+    record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)) {}
 
 source_move::~source_move() {
   for (auto* kept : {&captured_, &relayed_})
@@ -25,7 +26,12 @@ task<unit_end> source_move::run() {
     auto withdrawing = withdraw();
     co_await std::move(withdrawing);
     co_return unit_end{false, host_.ending() ? relocate_reason::shutdown_requested : relocate_reason::deadline_exceeded,
-                       described(address) + " came to no boundary in time"};
+                       error_kind::deadline_exceeded, described(address) + " came to no boundary in time"};
+  }
+  auto noting = prepare_all();
+  if (auto failed = co_await std::move(noting)) {
+    auto going_back = go_back(failed->reason, failed->why);
+    co_return co_await std::move(going_back);
   }
   auto capturing = capture();
   if (auto failed = co_await std::move(capturing)) {
@@ -51,7 +57,7 @@ task<unit_end> source_move::run() {
   }
   host_.moving.step(move_step::boundary, address); // from here on the unit is not run here any more, whatever comes (L-130)
   pass_boundary();
-  co_return unit_end{true, relocate_reason::none, {}};
+  co_return unit_end{true};
 }
 
 // -- what comes by the lane -------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@
 #include "relocation/ingress_hold.hpp"
 #include "relocation/lane_frames.hpp"
 #include "relocation/moves.hpp"
+#include "relocation/source_record.hpp"
 #include "relocation/wakeup.hpp"
-#include "zlink/placement/transitions.hpp"
 
 #include <memory>
 #include <optional>
@@ -51,6 +51,7 @@ private:
 
   // Preparing, seal, capture (source_seal.cpp).
   task<std::optional<unit_end>> prepare();
+  task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
@@ -76,16 +77,14 @@ private:
 
   // The way back (source_abort.cpp).
   task<unit_end> go_back(relocate_reason reason, std::string why);
-  enum class fence_end : std::uint8_t { won, target_owns, unclear };
-  task<fence_end> fence();
   task<void> restore();
   void restore_part(std::uint32_t index);
   void drop_captured(const error& why);
   task<void> withdraw();
   task<void> settle_lost();
-  void forget_progress();
-
-  placement::owned_object owned() const;
+  void start_forgetting();
+  task<void> until_forgotten();
+  void end_changes();
 
   host_runtime& host_;
   relocation_unit unit_;
@@ -96,7 +95,7 @@ private:
   std::vector<part> parts_;
   counted_ptr<ingress_hold> hold_;
   std::vector<counted_ptr<detour>> detours_; ///< at the address of each part
-  placement::observed_object seen_; ///< the row as this source wrote it last
+  std::shared_ptr<source_record> record_;
   bool owes_completion_ = false;    ///< the Spot has signalled readiness (L-44)
   std::vector<kept_record> captured_;
   std::vector<kept_record> relayed_;
@@ -108,6 +107,7 @@ private:
   restore_refused refusal_;
   std::uint32_t batch_ = 0;
   steady_time submitted_{}; ///< when the cutover submit became terminal (L-183)
+  bool forgetting_ = false;
   bool left_ = false; ///< the target is the owner
   bool ended_ = false;
 };

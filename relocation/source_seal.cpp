@@ -4,7 +4,6 @@
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/build_step.hpp"
-#include "zlink/objects/row_change.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -13,59 +12,52 @@ namespace {
 
 constexpr std::chrono::milliseconds look_again_after{1}; // for a boundary that has not come
 
-unit_end stays(relocate_reason reason, std::string why) { return {false, reason, std::move(why)}; }
+unit_end stays(relocate_reason reason, std::string why) { return {false, reason, error_kind::unavailable, std::move(why)}; }
 
 } // namespace
 
-placement::owned_object source_move::owned() const {
-  auto kind = placement::object_kind::actor;
-  if (unit_.kind == unit_kind::instance_spot)
-    kind = placement::object_kind::instance_spot;
-  else if (!unit_.lead->is_actor())
-    kind = placement::object_kind::user_spot;
-  return {kind, std::string{id_in(address)}, host_.token()};
-}
-
 // -- before anything stops --------------------------------------------------------------------------------------------
 
-/// The row says that this move is under way, so that the target finds out whether it still is (S-96). Work goes on.
+/// The store says that this move is under way, so that the target finds out whether it still is (S-96). Work goes on.
 task<std::optional<unit_end>> source_move::prepare() {
   host_.moving.step(move_step::preparing, address);
   if (!unit_.lead->begin_move())
     co_return stays(relocate_reason::relocation_failed, described(address) + " is moving already");
+  if (unit_.kind == unit_kind::spot_wide)
+    co_return std::nullopt; // who moves with it is known at the seal
   for (;;) {
-    row_change change;
-    change.id = address;
-    change.judge = [this, mine = owned()](const placement::observed_object& seen) -> row_judgement {
-      const auto* row = placement::row_in(seen);
-      if (row == nullptr || row->generation != unit_.lead->generation() || row->root)
-        return row_end::refused;
-      if (row->move && row->move->relocation == id)
-        return row_end::settled; // an earlier attempt got through late
-      placement::move_progress progress;
-      progress.relocation = id;
-      return judged(placement::set_move_progress(seen, mine, std::move(progress)));
-    };
-    change.give_up = [this](bool) { return host_.time->now() >= deadline_; };
-    auto changing = change_row(host_, std::move(change));
-    auto outcome = co_await std::move(changing);
-    if (outcome.how == row_end::applied || outcome.how == row_end::settled) {
-      seen_ = std::move(outcome.seen);
-      if (outcome.how == row_end::applied)
-        seen_.version = outcome.step.row_version;
+    auto preparing = record_->prepare(deadline_);
+    const auto end = co_await std::move(preparing);
+    if (end == source_record::prepare_end::done)
       co_return std::nullopt;
-    }
-    const auto* row = placement::row_in(outcome.seen);
-    const bool first_pending = row != nullptr && row->generation == unit_.lead->generation() && row->root;
-    if (!first_pending || host_.time->now() >= deadline_) {
+    const bool late = host_.time->now() >= deadline_ || ended_;
+    if (end != source_record::prepare_end::pending || late) {
       unit_.lead->end_move();
-      co_return stays(host_.time->now() >= deadline_ ? relocate_reason::deadline_exceeded
-                      : outcome.how == row_end::refused ? relocate_reason::relocation_failed
-                                                        : relocate_reason::store_unavailable,
+      co_return stays(late ? relocate_reason::deadline_exceeded
+                      : end == source_record::prepare_end::refused ? relocate_reason::relocation_failed
+                                                                   : relocate_reason::store_unavailable,
                       "the row of " + described(address) + " could not be prepared");
     }
     auto pausing = placement::pause_before_retry(*host_.infra, *host_.random); // its first message has not been served yet (L-199)
     co_await std::move(pausing);
+  }
+}
+
+/// Of a SpotWide Spot: all who are members at the seal, in one aggregate if there are any (L-10, S-88).
+task<std::optional<unit_end>> source_move::prepare_all() {
+  if (unit_.kind != unit_kind::spot_wide)
+    co_return std::nullopt;
+  std::vector<counted_ptr<hosted_object>> all;
+  for (const auto& one : parts_)
+    all.push_back(one.object);
+  auto preparing = all.size() == 1 ? record_->prepare(deadline_) : record_->prepare_all(std::move(all), deadline_);
+  switch (co_await std::move(preparing)) {
+    case source_record::prepare_end::done: co_return std::nullopt;
+    case source_record::prepare_end::unknown:
+      co_return stays(host_.time->now() >= deadline_ ? relocate_reason::deadline_exceeded : relocate_reason::store_unavailable,
+                      "the rows of " + described(address) + " and its members could not be prepared");
+    default:
+      co_return stays(relocate_reason::relocation_failed, "a row of " + described(address) + " and its members is not what it should be");
   }
 }
 
@@ -124,8 +116,8 @@ bool source_move::try_seal(spot_object* spot, hosted_object& lead) {
 bool source_move::gather_parts(hosted_object& lead) {
   parts_.clear();
   if (lead.is_actor()) {
-    if (!static_cast<actor_object&>(lead).begin_change())
-      return false;
+    if (unit_.kind != unit_kind::joining_actor && !static_cast<actor_object&>(lead).begin_change())
+      return false; // a Join has it already
     parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
     return true;
   }
@@ -209,6 +201,16 @@ task<bytes> source_move::capture_state(hosted_object& object, std::stop_token ca
 carried_unit source_move::capture_all(std::vector<std::optional<bytes>> states) {
   carried_unit all;
   all.owes_completion = owes_completion_;
+  if (unit_.join) {
+    auto& join = all.join.emplace();
+    join.spot_id = unit_.join->spot_id;
+    join.spot_generation = unit_.join->spot_generation.value;
+    join.operation_id = unit_.join->operation_id;
+    if (unit_.join->reply) {
+      const auto* first = reinterpret_cast<const std::byte*>(unit_.join->reply->data());
+      join.reply.emplace(first, first + unit_.join->reply->size());
+    }
+  }
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
     auto part = capture_work(i);
     part.type = parts_[i].object->type();

@@ -3,19 +3,12 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/objects/build_step.hpp"
-#include "zlink/objects/row_change.hpp"
 
 namespace zlink::detail {
 
 namespace {
 
 constexpr int most_attempts = 3; // to build and restore a unit, from the same bytes (L-30)
-
-placement::object_kind kind_of(unit_kind unit, bool actor) noexcept {
-  if (actor)
-    return placement::object_kind::actor;
-  return unit == unit_kind::instance_spot ? placement::object_kind::instance_spot : placement::object_kind::user_spot;
-}
 
 error text_of(const result<void>& failed) {
   return failed.is_cancelled() ? error{error_kind::internal_failure, "cancelled"} : failed.error();
@@ -26,12 +19,10 @@ error text_of(const result<void>& failed) {
 task<target_move::failure> target_move::prepare() {
   if (host_.state.load() != host_state::serving)
     co_return refusal{relocate_reason::target_unavailable, {error_kind::unavailable, "the node takes nobody in at the moment"}};
-  for (std::uint32_t i = 0; i < addresses_.size(); ++i) {
-    auto reading = read_row(i);
-    if (auto failed = co_await std::move(reading))
-      co_return failed;
-  }
-  failure failed;
+  auto reading = record_->read();
+  auto failed = co_await std::move(reading);
+  if (failed)
+    co_return failed;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     auto building = rebuild();
     failed = co_await std::move(building);
@@ -43,39 +34,16 @@ task<target_move::failure> target_move::prepare() {
   if (failed)
     co_return failed;
   host_.moving.step(move_step::rebuilt, address());
-  auto reserving = reserve();
-  co_return co_await std::move(reserving);
+  auto reserving = record_->reserve([this] { return void_by_now(); });
+  failed = co_await std::move(reserving);
+  if (!failed)
+    host_.moving.step(move_step::row_reserved, address());
+  co_return failed;
 }
 
 bool target_move::void_by_now() const {
   std::lock_guard guard{mutex_};
   return abandoned_ || given_up_ || host_.time->now() >= valid_until_;
-}
-
-/// What is built is what the row says, not what the payload says (L-120, S-85).
-task<target_move::failure> target_move::read_row(std::uint32_t index) {
-  const auto& part = request_.parts[index];
-  auto reading = host_.repository->read_object(addresses_[index]);
-  auto outcome = co_await std::move(reading);
-  const auto* seen = placement::seen_in(outcome);
-  const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
-  const auto unlike = [&](const char* what) {
-    return refusal{relocate_reason::relocation_failed, {error_kind::unavailable, described(addresses_[index]) + ": " + what}};
-  };
-  if (seen == nullptr)
-    co_return refusal{relocate_reason::store_unavailable, {error_kind::unavailable, "the Location Store does not answer"}};
-  if (row == nullptr || row->state != placement::allocation_state::active || row->generation.value != part.generation)
-    co_return unlike("there is no such incarnation");
-  if (row->authority.value != part.authority || row->node.node_rid != source_ || row->node.lifecycle.value != request_.source_lifecycle)
-    co_return unlike("its owner is not who sent it");
-  if (row->kind != kind_of(static_cast<unit_kind>(request_.kind), part.actor) || row->stable_type != content_.parts[index].type)
-    co_return unlike("it is of another kind or type");
-  if (!row->move || row->move->relocation != id)
-    co_return unlike("its row names another move");
-  if (members_.size() <= index)
-    members_.resize(addresses_.size());
-  members_[index].seen = *seen;
-  co_return std::nullopt;
 }
 
 task<target_move::failure> target_move::rebuild() {
@@ -96,7 +64,7 @@ error not_known(const std::string& what) { return {error_kind::unavailable, "thi
 
 /// Factory, configure, on_initialize; never on_create (L-121).
 task<target_move::failure> target_move::rebuild_spot(std::uint32_t index) {
-  const auto& row = *placement::row_in(members_[index].seen);
+  const auto& row = record_->part(index);
   const auto* factory = node_.find_factory(placement::spot_kind_of(row.kind), row.stable_type);
   if (factory == nullptr || factory->policy == relocation_policy::disable)
     co_return refusal{relocate_reason::target_unavailable, not_known(described(addresses_[index]))};
@@ -115,7 +83,7 @@ task<target_move::failure> target_move::rebuild_spot(std::uint32_t index) {
 }
 
 task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
-  const auto& row = *placement::row_in(members_[index].seen);
+  const auto& row = record_->part(index);
   const auto* factory = node_.find_actor_factory(row.stable_type);
   const auto spot = spot_of(index);
   if (factory == nullptr || factory->policy == relocation_policy::disable || !node_.hosts_actors(*factory) || !spot)
@@ -152,7 +120,8 @@ task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
 counted_ptr<spot_object> target_move::spot_of(std::uint32_t index) const {
   switch (static_cast<unit_kind>(request_.kind)) {
     case unit_kind::entry_actor: return node_.entry;
-    case unit_kind::member_actor: return host_.objects.find(placement::row_in(members_[index].seen)->member_of->spot_id);
+    case unit_kind::joining_actor: return content_.join ? host_.objects.find(content_.join->spot_id) : counted_ptr<spot_object>{};
+    case unit_kind::member_actor: return host_.objects.find(record_->part(index).member_of->spot_id);
     default: return counted_ptr<spot_object>::share(static_cast<spot_object*>(members_.front().object.get()));
   }
 }
@@ -160,7 +129,9 @@ counted_ptr<spot_object> target_move::spot_of(std::uint32_t index) const {
 placement::spot_membership target_move::membership_of(std::uint32_t index) const {
   if (static_cast<unit_kind>(request_.kind) == unit_kind::entry_actor)
     return {node_.entry_id, {}};
-  return *placement::row_in(members_[index].seen)->member_of;
+  if (content_.join)
+    return {content_.join->spot_id, {content_.join->spot_generation}};
+  return record_->part(index).member_of.value_or(placement::spot_membership{});
 }
 
 /// The adapter has the last word on the state; timers and waiting work come behind it (L-122).
@@ -216,53 +187,6 @@ task<void> target_move::restore_state(hosted_object& object, byte_view state) co
   if (factory.restore == nullptr)
     throw operation_failed{error{error_kind::internal_failure, "this node registers no adapter for " + described(object.address())}};
   return factory.restore(factory.adapter.get(), *spot.application(), state, never);
-}
-
-// -- its place in the store -------------------------------------------------------------------------------------------
-
-/// MoveReserve: room for all of it, before anybody relies on this node (L-58, L-104).
-task<target_move::failure> target_move::reserve() {
-  auto& lead = members_.front();
-  reservation_.kind = kind_of(static_cast<unit_kind>(request_.kind), request_.parts.front().actor);
-  reservation_.id = request_.parts.front().id;
-  reservation_.relocation = id;
-  reservation_.attempt = {request_.attempt};
-  reservation_.reservation = host_.random->next_id();
-  reservation_.owner = host_.token();
-  reservation_.limits = placement::limits_of(node_.registration->descriptor(), placement::row_in(lead.seen)->slots);
-  row_change change;
-  change.id = address();
-  change.seen = lead.seen;
-  change.judge = [this](const placement::observed_object& seen) -> row_judgement {
-    const auto* row = placement::row_in(seen);
-    if (row != nullptr && row->move && row->move->relocation == id && row->move->attempt == reservation_.attempt
-        && row->move->reservation == reservation_.reservation)
-      return row_end::settled; // an earlier try got through late
-    reservation_.node = node_.stamp(); // the node may have published another revision meanwhile (C-39)
-    return judged(placement::reserve_move(seen, reservation_));
-  };
-  change.give_up = [this](bool) { return void_by_now(); };
-  auto changing = change_row(host_, std::move(change));
-  auto outcome = co_await std::move(changing);
-  switch (outcome.how) {
-    case row_end::applied:
-      lead.seen = std::move(outcome.seen);
-      lead.seen.record = placement::prepared_row(*placement::row_in(lead.seen), reservation_);
-      lead.seen.version = outcome.step.row_version;
-      break;
-    case row_end::settled: lead.seen = std::move(outcome.seen); break;
-    case row_end::failed:
-      if (outcome.step.what == placement::fragment_outcome::no_capacity)
-        co_return refusal{relocate_reason::target_unavailable, no_room(described(address()))};
-      co_return refusal{relocate_reason::relocation_failed, {error_kind::internal_failure, "the store cannot carry out the move"}};
-    case row_end::refused:
-      co_return refusal{relocate_reason::relocation_failed, {error_kind::unavailable, "the row of " + described(address()) + " has changed"}};
-    case row_end::unknown:
-      co_return refusal{relocate_reason::store_unavailable, {error_kind::unavailable, "the Location Store did not secure a place in time"}};
-  }
-  reserved_ = true;
-  host_.moving.step(move_step::row_reserved, address());
-  co_return std::nullopt;
 }
 
 } // namespace zlink::detail

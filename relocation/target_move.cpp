@@ -22,7 +22,8 @@ std::vector<object_generation> generations_of(const restore_request& request) {
 target_move::target_move(host_runtime& host, node_runtime& node, const std::string& source, unique_id move, restore_request request)
   : id(move), host_(host), node_(node), source_(source), request_(std::move(request)), arrived_(host.time->now()),
     valid_until_(arrived_ + std::chrono::milliseconds{request_.left_ms}),
-    queue_(new_counted<temporary_queue>(generations_of(request_))), wake_(*host.infra) {
+    queue_(new_counted<temporary_queue>(generations_of(request_))), wake_(*host.infra), members_(request_.parts.size()),
+    record_(std::make_shared<target_record>(host, node, source_, move, request_)) {
   for (const auto& part : request_.parts)
     addresses_.push_back(part.actor ? actor_address(part.id) : part.id);
 }

@@ -4,9 +4,9 @@
 #include "relocation/carried_unit.hpp"
 #include "relocation/lane_frames.hpp"
 #include "relocation/moves.hpp"
+#include "relocation/target_record.hpp"
 #include "relocation/temporary_queue.hpp"
 #include "relocation/wakeup.hpp"
-#include "zlink/placement/transitions.hpp"
 
 #include <memory>
 #include <mutex>
@@ -47,10 +47,7 @@ public:
   void give_up();
 
 private:
-  struct refusal {
-    relocate_reason reason = relocate_reason::relocation_failed;
-    error why;
-  };
+  using refusal = move_refusal;
   using failure = std::optional<refusal>;
 
   task<bool> assemble();
@@ -63,7 +60,6 @@ private:
   // From the payload to objects (target_build.cpp).
   task<failure> prepare();
   bool void_by_now() const;
-  task<failure> read_row(std::uint32_t index);
   task<failure> rebuild();
   task<failure> rebuild_spot(std::uint32_t index);
   task<failure> rebuild_actor(std::uint32_t index);
@@ -72,18 +68,17 @@ private:
   task<failure> restore(std::uint32_t index);
   task<void> restore_in_turn(std::uint32_t index, hosted_object& object);
   task<void> restore_state(hosted_object& object, byte_view state) const;
-  task<failure> reserve();
 
   // The commit and what follows it, or the end without one (target_open.cpp).
   task<bool> commit();
   void merge();
   void merge_part(std::uint32_t index);
   task<void> open();
+  task<void> finish_join(counted_ptr<actor_object> actor);
   void take_members_in(hosted_object& lead);
   void open_in_turn(hosted_object& lead);
   task<void> dispose_all();
   task<void> remove_staging();
-  static task<void> release_slots(std::shared_ptr<target_move> self);
 
   host_runtime& host_;
   node_runtime& node_;
@@ -110,11 +105,9 @@ private:
   struct member {
     counted_ptr<hosted_object> object;
     std::vector<staged_record> work; ///< of ticks the timer stands in the record
-    placement::observed_object seen; ///< its row
   };
   std::vector<member> members_;
-  placement::move_target reservation_;
-  bool reserved_ = false;
+  std::shared_ptr<target_record> record_;
   authority_generation authority_; ///< of the commit
   bool given_up_ = false;
 };

@@ -3,46 +3,20 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/objects/build_step.hpp"
-#include "zlink/objects/row_change.hpp"
 
 namespace zlink::detail {
 
-namespace {
-
-constexpr std::chrono::seconds release_patience{10}; // slots that are not given back go with the row's next change
-
-} // namespace
-
-/// The same write until it is known to be done, or can never be: somebody else wrote first, or this host's lease is over (L-146
-/// to L-150).
+/// The change of owner, and of everything that goes with it (L-145 to L-147).
 task<bool> target_move::commit() {
   host_.moving.step(move_step::committing, address());
-  auto& lead = members_.front();
   std::optional<placement::spot_membership> membership;
   if (request_.parts.front().actor)
     membership = membership_of(0);
-  row_change change;
-  change.id = address();
-  change.seen = lead.seen;
-  change.judge = [this, version = lead.seen.version, membership](const placement::observed_object& seen) -> row_judgement {
-    const auto* row = placement::row_in(seen);
-    if (row != nullptr && row->move && row->move->relocation == id && row->owner == reservation_.owner
-        && row->move->stage >= placement::move_stage::committed)
-      return row_end::settled; // its answer was lost (L-149)
-    if (seen.version != version)
-      return row_end::refused;
-    return judged(placement::change_owner(seen, reservation_, membership));
-  };
-  change.give_up = [this](bool) { return host_.token() != reservation_.owner || given_up_; };
-  auto changing = change_row(host_, std::move(change));
-  const auto outcome = co_await std::move(changing);
-  if (outcome.how == row_end::applied)
-    authority_ = outcome.step.numbers.authority;
-  else if (outcome.how == row_end::settled)
-    authority_ = placement::row_in(outcome.seen)->authority;
-  else
+  auto committing = record_->commit(std::move(membership), [this] { return given_up_; });
+  const auto issued = co_await std::move(committing);
+  if (!issued)
     co_return false;
-  reserved_ = false;
+  authority_ = *issued;
   co_return true;
 }
 
@@ -79,6 +53,11 @@ task<void> target_move::open() {
     node_.subscribed.add(static_cast<spot_object&>(*lead));
   for (auto& member : members_)
     host_.trace(*member.object, "relocated");
+  if (content_.join) {
+    auto joining = finish_join(counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get())));
+    co_await std::move(joining);
+    co_return;
+  }
   auto opened = new_counted<operation<bool>>();
   opened->dispatcher = host_.infra->unit();
   lead->submit_step(std::make_unique<turn_step>([self = shared_from_this(), opened](execution_object& target) {
@@ -95,6 +74,22 @@ task<void> target_move::open() {
   co_await task<bool>{opened};
   for (auto& member : members_)
     member.object->timers().release();
+  record_->settle();
+  members_.clear();
+  content_ = {};
+}
+
+/// The Spot and the Actor hear of the Join, then its messages go on (J-90, J-102).
+task<void> target_move::finish_join(counted_ptr<actor_object> actor) {
+  join_ticket ticket;
+  ticket.spot_id = content_.join->spot_id;
+  ticket.spot_generation = {content_.join->spot_generation};
+  ticket.operation_id = content_.join->operation_id;
+  if (content_.join->reply)
+    ticket.reply.emplace(reinterpret_cast<const char*>(content_.join->reply->data()), content_.join->reply->size());
+  auto finishing = host_.actors.finish_join(actor, std::move(ticket));
+  co_await std::move(finishing);
+  actor->timers().release();
   members_.clear();
   content_ = {};
 }
@@ -147,25 +142,8 @@ task<void> target_move::remove_staging() {
   queue_->discard();
   auto disposing = dispose_all();
   co_await std::move(disposing);
-  if (reserved_)
-    start_coroutine(release_slots(shared_from_this()), [](result<void>) {}); // nothing waits for it (S-99)
+  record_->release();
   host_.moving.step(move_step::staging_removed, address());
-}
-
-task<void> target_move::release_slots(std::shared_ptr<target_move> self) {
-  row_change change;
-  change.id = self->address();
-  change.judge = [self](const placement::observed_object& seen) -> row_judgement {
-    const auto* row = placement::row_in(seen);
-    const auto& mine = self->reservation_;
-    if (row == nullptr || !row->move || row->move->relocation != self->id || row->move->attempt != mine.attempt
-        || row->move->stage != placement::move_stage::prepared)
-      return row_end::settled;
-    return judged(placement::release_move(seen, mine.kind, mine.id, self->id, mine.attempt));
-  };
-  change.give_up = [self, until = self->host_.time->now() + release_patience](bool) { return self->host_.time->now() >= until; };
-  auto changing = change_row(self->host_, std::move(change));
-  co_await std::move(changing);
 }
 
 } // namespace zlink::detail

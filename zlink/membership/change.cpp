@@ -2,6 +2,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/objects/build_step.hpp"
+#include "zlink/placement/aggregates.hpp"
 #include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
@@ -53,6 +54,13 @@ task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, 
         co_return error{error_kind::invalid_operation, described(actor->address()) + " is another incarnation by now"};
       if (row->member_of == wanted)
         co_return std::nullopt; // an earlier attempt got through
+      if (const auto* user_row = placement::row_in(*at); !late() && (row->aggregate || (user_row != nullptr && user_row->aggregate))) {
+        // What moved them here is over: they stand for themselves again.
+        auto leaving = row->aggregate ? placement::leave_one(*host_.repository, placement::object_kind::actor, actor->id(), mine.owner)
+                                      : placement::leave_one(*host_.repository, placement::object_kind::user_spot, spot->id(), mine.owner);
+        if (co_await std::move(leaving) == placement::step_end::done)
+          continue;
+      }
       if (doubtful && *doubtful != seen->version)
         doubtful.reset(); // it did not, and cannot any more
       const bool giving_up = late();

@@ -1,6 +1,7 @@
 // A Join from `defer()` to its completion (chapter 05, sections 4 to 8).
 #include "zlink/codec.hpp"
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/membership/join_state.hpp"
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/membership/work_count.hpp"
 #include "zlink/messaging/body_codec.hpp"
@@ -44,13 +45,6 @@ bool can_leave(record* served, host_runtime& host) {
   }
 }
 
-join_completion failed_with(error why) {
-  join_completion end;
-  end.outcome = join_outcome::failed;
-  end.error.emplace(std::move(why));
-  return end;
-}
-
 /// Something that is asked within a time; touched in the unit. The first end is the one that counts.
 template <class T>
 class timed_question final : public counted, public timed {
@@ -87,18 +81,6 @@ task<T> within(infrastructure& unit, task<T> asked, steady_time due, std::string
 }
 
 } // namespace
-
-/// One Join, from its registration on. What of it other threads see is fixed before.
-struct memberships::join {
-  counted_ptr<actor_object> actor;
-  std::optional<std::string> spot_id;
-  std::string request; ///< as stored requests are (J-54)
-  object_generation generation;
-  std::string operation;
-  steady_time due{};
-  bool rested = false;                    ///< nothing of the Actor was under way when the handler had ended
-  counted_ptr<spot_object> expected_by{}; ///< has let it in, and waits for it
-};
 
 // -- registration; in a handler's turn ----------------------------------------------------------------------------------------
 
@@ -159,6 +141,8 @@ task<void> memberships::run(join_ptr j) {
   auto end = decided ? std::move(*decided) : failed_with(decided.is_cancelled() ? error{error_kind::internal_failure, "cancelled"} : decided.error());
   if (j->expected_by)
     j->expected_by->home().post([spot = j->expected_by] { spot->members().expected_came(); });
+  if (j->gone)
+    co_return;
   end.operation_id = j->operation;
   end.actor = j->actor->ref_here();
   host_.trace(*j->actor, "joined", to_string(end.outcome));
@@ -178,9 +162,13 @@ task<join_completion> memberships::decide(join& j) {
   join_completion end;
   if (found->already_there)
     co_return end; // J-70
+  if (found->elsewhere) {
+    auto going = go_elsewhere(j, *found->elsewhere);
+    co_return co_await std::move(going);
+  }
   const auto spot = found->spot;
   if (spot->factory().kind == spot_kind::user) {
-    auto asking = ask_gate(j, *spot);
+    auto asking = ask_gate(*spot, j.actor->id(), j.request, j.due, j.expected_by);
     auto answer = co_await std::move(asking);
     if (!answer)
       co_return failed_with(answer.error());
@@ -258,11 +246,12 @@ task<result<memberships::target>> memberships::find_user_target(const join& j) {
     co_return other_type();
   if (j.actor->factory().policy == relocation_policy::disable) // J-75
     co_return error{error_kind::rejected, described(id) + " is on another node, and Actors of type \"" + j.actor->type() + "\" do not leave theirs"};
-  co_return error{error_kind::unavailable, described(id) + " is on another node, where no Actor can go yet"};
+  co_return target{{}, false, placement::row_in(found.seen)->node};
 }
 
 /// `on_actor_join` in the target's lifecycle lane; behind a close that has begun nobody is asked any more (J-167).
-task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& spot) {
+task<result<actor_join_response>> memberships::ask_gate(spot_object& spot, std::string actor_id, std::string stored, steady_time due,
+                                                         counted_ptr<spot_object>& expected_by) {
   struct question {
     std::atomic<bool> over{false}; ///< nobody waits for the answer (J-118)
     std::atomic<bool> closed{false};
@@ -270,10 +259,10 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
   };
   auto asked = std::make_shared<question>();
   auto held = counted_ptr<spot_object>::share(&spot);
-  auto request = split_request(j.request, host_.values).value_or(message{}); // good until the callback has ended
+  auto request = split_request(stored, host_.values).value_or(message{}); // good until the callback has ended
   auto gate = run_callback<actor_join_response>(
     spot, *host_.infra, "on_actor_join",
-    [asked, id = j.actor->id(), request = std::move(request)](execution_object& object) -> task<actor_join_response> {
+    [asked, id = std::move(actor_id), request = std::move(request)](execution_object& object) -> task<actor_join_response> {
       auto& target = static_cast<spot_object&>(object);
       auto* callbacks = callbacks_of(target);
       if (asked->over.load() || callbacks == nullptr || target.members().is_shut()
@@ -285,7 +274,7 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
       target.members().expect();
       return callbacks->ask_join(id, request);
     });
-  outcome_of<actor_join_response> waiting{within(*host_.infra, std::move(gate), j.due, "on_actor_join of " + described(spot.id()),
+  outcome_of<actor_join_response> waiting{within(*host_.infra, std::move(gate), due, "on_actor_join of " + described(spot.id()),
                                                         std::shared_ptr<std::atomic<bool>>{asked, &asked->over})};
   auto answer = co_await waiting;
   if (answer && asked->closed.load())
@@ -297,7 +286,7 @@ task<result<actor_join_response>> memberships::ask_gate(join& j, spot_object& sp
     });
     co_return answer.error();
   }
-  j.expected_by = std::move(held);
+  expected_by = std::move(held);
   co_return std::move(*answer);
 }
 

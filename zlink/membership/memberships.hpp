@@ -8,6 +8,7 @@
 #include "zlink/task.hpp"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,7 +19,10 @@
 namespace zlink::detail {
 
 class host_runtime;
+class link_session;
 class node_runtime;
+struct control_answer;
+struct join_ticket;
 
 /// What a `join_call` has collected.
 struct join_request {
@@ -69,6 +73,12 @@ public:
   /// Its client has gone: the Spot that it belongs to when the Spot's turn comes is told, among joins and leaves (J-41, J-140).
   /// Ends when the callback has; a failure is recorded, and changes nothing.
   task<void> tell_disconnected(counted_ptr<actor_object> actor);
+  /// Another node asks whether one of its Actors may come to a Spot of this one (J-90, J-97, J-98).
+  task<control_answer> serve_join(node_runtime& node, bytes question, link_session& link);
+  /// The Actor has come to stay, and waits: its Spot is told, then the Actor, then its messages go on (J-90, J-102).
+  task<void> finish_join(counted_ptr<actor_object> actor, join_ticket ticket);
+  /// The Actor belongs to a Spot of another node now: the Spot that it leaves is told, one-way (J-84). Before it is disposed of.
+  void left_by_join(counted_ptr<actor_object> actor);
   /// The host has lost the token that its objects are bound to: Actors end without touching their rows (S-44).
   /// So do all User and Instance Spots.
   task<void> abandon_all();
@@ -91,6 +101,7 @@ private:
   struct target {
     counted_ptr<spot_object> spot;
     bool already_there = false;
+    std::optional<placement::node_identity> elsewhere = std::nullopt; ///< then there is no `spot` here
   };
 
   // A Join (join.cpp).
@@ -101,7 +112,17 @@ private:
   task<result<target>> find_target(const join& j);
   task<result<target>> find_user_target(const join& j);
   result<target> find_entry_target(const join& j);
-  task<result<actor_join_response>> ask_gate(join& j, spot_object& spot);
+  /// Lets in: then the Spot expects the Actor, and `expected_by` is the Spot.
+  task<result<actor_join_response>> ask_gate(spot_object& spot, std::string actor_id, std::string request, steady_time due,
+                                             counted_ptr<spot_object>& expected_by);
+
+  // A Join to a Spot of another node (remote_join.cpp).
+  task<join_completion> go_elsewhere(join& j, placement::node_identity where);
+  task<result<control_answer>> ask_elsewhere(const join& j, placement::node_identity where);
+  task<std::optional<error>> check_row(actor_ref asked, authority_generation authority, std::string spot_id,
+                                       placement::node_identity source);
+  void expect(const std::string& operation_id, counted_ptr<spot_object> spot, steady_time until);
+  counted_ptr<spot_object> take_expected(const std::string& operation_id);
 
   // A change of membership that is decided (change.cpp).
   task<std::optional<error>> commit(counted_ptr<actor_object> actor, counted_ptr<spot_object> spot, steady_time due);
@@ -140,6 +161,7 @@ private:
 
   host_runtime& host_;
   std::size_t under_way_ = 0; ///< unit only
+  std::map<std::string, counted_ptr<spot_object>> expected_; ///< by the Join of an Actor of another node; unit only
   std::vector<counted_ptr<actor_object>> drained_;
   std::set<const actor_object*> settling_; ///< have left, and are on their way home
 };

@@ -23,6 +23,7 @@ enum class control_command : std::uint16_t {
   stale_route = 4, ///< told, not asked: what came by a route did not run, since the Spot is not there (M-82)
   channel_state = 5, ///< told: weights have changed, or the node is about to end (M-101)
   destroy_actor = 6,
+  ask_join = 7, ///< of a User Spot, for an Actor of the node that asks (J-90)
   // Told between the source and the target of a move (relocation/lane_frames.hpp).
   restore = 16,
   restore_chunk = 17,

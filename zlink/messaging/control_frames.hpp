@@ -49,6 +49,17 @@ struct close_question {
   question_route route;
 };
 
+/// `ask_join`: the Actor as its node has it. Its type is what its row says (J-97).
+struct join_question {
+  std::string actor_id;
+  std::uint64_t generation = 0;
+  std::uint64_t authority = 0;
+  std::string spot_id;
+  std::string operation_id;
+  std::vector<std::byte> request; ///< as requests are stored
+  question_route route;
+};
+
 /// `stale_route`: whose route, and the fence that was sent.
 struct stale_route {
   std::string id;
@@ -73,11 +84,11 @@ struct control_answer {
   std::optional<std::uint8_t> kind;
   std::string text;
   bool closed = false;        ///< close
-  std::uint8_t state = 0;     ///< create: spot_create_state
+  std::uint8_t state = 0;     ///< create: spot_create_state; join: 1 let in, 0 declined
   std::uint64_t generation = 0;
   std::string mesh_name;
   std::string node_rid;
-  std::optional<std::vector<std::byte>> reply; ///< create: `compose_request` form
+  std::optional<std::vector<std::byte>> reply; ///< create and join: `compose_request` form
 };
 
 ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, body)
@@ -85,6 +96,7 @@ ZLINK_PACKET(question_route, "zlink.control.route", source_rid, source_lifecycle
 ZLINK_PACKET(create_question, "zlink.control.create", kind, id, type, reservation_high, reservation_low, generation, authority,
              version, route)
 ZLINK_PACKET(close_question, "zlink.control.close", id, generation, authority, version, route)
+ZLINK_PACKET(join_question, "zlink.control.join", actor_id, generation, authority, spot_id, operation_id, request, route)
 ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority, actor)
 ZLINK_PACKET(channel_share, "zlink.control.channel", name, weight)
 ZLINK_PACKET(channel_state, "zlink.control.channels", revision, draining, channels)

@@ -149,6 +149,9 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
     } else if (command == static_cast<std::uint16_t>(control_command::destroy_actor)) {
       auto serving = serve_destroy(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
+    } else if (command == static_cast<std::uint16_t>(control_command::ask_join)) {
+      auto serving = host_.actors.serve_join(node, std::move(body), *link);
+      answer = co_await std::move(serving);
     } else {
       answer = answer_of({error_kind::protocol_error, "an unknown question"});
     }

@@ -66,6 +66,10 @@ public:
   /// The object goes, whose owner has ended: by its exact generation (S-79). Throws the caller's error.
   task<bool> release_dead(std::string address, object_generation generation, placement::observed_object seen);
 
+  /// A question to another node, asked again as long as its link comes and goes (C-75). Always an answer.
+  task<std::optional<control_answer>> ask(std::string mesh_name, std::string rid, std::uint16_t command,
+                                          operation_id operation, bytes body, steady_time due);
+
 private:
   struct creation;
   task<void> run(std::shared_ptr<creation> c);
@@ -84,8 +88,6 @@ private:
   void note_closed(operation_id operation);
   control_answer created_answer(const spot_create_result& built);
   std::string encode_reply(const message& reply);
-  task<std::optional<control_answer>> ask(std::string mesh_name, std::string rid, std::uint16_t command,
-                                          operation_id operation, bytes body, steady_time due);
   task<std::optional<control_answer>> kept_answer(node_runtime& node, const reservation& made);
   task<std::optional<spot_ref>> look_up(std::string id);
   counted_ptr<hosted_object> make_object(node_runtime& node, const reservation& made, const std::string& type);

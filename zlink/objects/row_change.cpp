@@ -1,6 +1,7 @@
 #include "zlink/objects/row_change.hpp"
 
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/placement/aggregates.hpp"
 #include "zlink/placement/pause.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ constexpr std::chrono::milliseconds longest_pause{1'000}; // between questions t
 task<row_outcome> change_row(host_runtime& host, row_change change) {
   row_outcome outcome;
   std::chrono::milliseconds pause{2};
+  bool left = false;
   for (;;) {
     if (!change.seen) {
       auto reading = host.repository->read_object(change.id);
@@ -27,8 +29,16 @@ task<row_outcome> change_row(host_runtime& host, row_change change) {
     bool answered = false;
     if (change.seen) {
       outcome.seen = *std::exchange(change.seen, std::nullopt);
-      auto judgement = change.judge(outcome.seen);
       const bool may_change = host.ownership->held();
+      if (const auto* row = placement::row_in(outcome.seen); row != nullptr && row->aggregate && may_change && row->owner == host.token()
+                                                             && !left) { // what moved it here is over: it stands for itself again
+        left = true;
+        auto leaving = placement::leave_one(*host.repository, row->kind, std::string{id_in(change.id)}, row->owner);
+        if (co_await std::move(leaving) == placement::step_end::done)
+          continue;
+        change.seen = outcome.seen;
+      }
+      auto judgement = change.judge(outcome.seen);
       if (const auto* end = std::get_if<row_end>(&judgement); end != nullptr && (may_change || *end == row_end::settled)) {
         outcome.how = *end;
         co_return outcome;

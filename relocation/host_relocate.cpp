@@ -14,7 +14,7 @@ task<relocate_result> host_relocate::relocate(const relocate_options& options, s
   relocate_result asked;
   asked.mode = options.mode;
   asked.target_version = effective_version(options, host_.options.application_version);
-  const auto due = host_.time->now() + options.deadline;
+  const auto due = host_.time->now() + std::min<std::chrono::milliseconds>(options.deadline, defaults::longest_timeout); // days: no overflow
   auto told = new_counted<operation<relocate_result>>();
   told->verb = "relocation of the host";
   told->dispatcher = host_.dispatcher;

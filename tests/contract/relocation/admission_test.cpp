@@ -151,6 +151,26 @@ TEST_CASE("L-260 L-220 C-38 create and Instance placement go elsewhere, whoever 
   }
 }
 
+TEST_CASE("L-220 L-260 what begins here goes elsewhere at once, whatever this host's own list of nodes still shows") {
+  scene s{{.hosts = 3}};
+  barrier open;
+  s.fill();
+  s.mover.answer = [&](const stand_in::unit&) { return later(open); };
+  auto asked = s.leaving().relocate();
+  s.net.run_until([&] { return open.waiting() == 1; });
+  const auto began = s.net.elapsed();
+  for (int i = 0; i < 10; ++i) {
+    const auto id = "n" + std::to_string(i);
+    s.add_guest(id);
+    s.add_cell(id);
+    CHECK_FALSE(s.leaving().runtime().objects.find_actor(id));
+    CHECK_FALSE(s.leaving().runtime().objects.find(id));
+  }
+  CHECK(s.net.elapsed() - began < 100ms); // nobody has looked into the store again
+  open.open();
+  CHECK(s.net.run(std::move(asked)).outcome == relocate_outcome::relocated);
+}
+
 TEST_CASE("L-260 a message that wakes a Spot, and comes by what its sender knew before, is refused") {
   scene s{{.hosts = 3}};
   s.add_cell("c");

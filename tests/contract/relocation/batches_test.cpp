@@ -185,28 +185,35 @@ TEST_CASE("L-227 behind the deadline nothing begins, and what has begun is await
   CHECK(s.state() == host_state::serving);
 }
 
-TEST_CASE("L-199 what comes to life while it begins is waited for") {
-  creation_test::stage on;
-  barrier open;
-  scene s{{.more = [&on](zlink::host& host, std::size_t) {
-             host.mesh("m").object_server().add_instance_spot_factory<creation_test::cell>("slow", [&on](auto& factory) {
-               factory.recreate_on_relocation().construct_with([&on](zlink::instance_spot_context context) {
-                 return std::make_unique<creation_test::cell>(std::move(context), on);
+TEST_CASE("L-199 L-248 what comes to life while it begins is waited for, and stays when a shutdown comes before that") {
+  for (const bool ends : {false, true}) {
+    CAPTURE(ends);
+    creation_test::stage on;
+    barrier open;
+    scene s{{.more = [&on](zlink::host& host, std::size_t) {
+               host.mesh("m").object_server().add_instance_spot_factory<creation_test::cell>("slow", [&on](auto& factory) {
+                 factory.recreate_on_relocation().construct_with([&on](zlink::instance_spot_context context) {
+                   return std::make_unique<creation_test::cell>(std::move(context), on);
+                 });
                });
-             });
-           }}};
-  on.hold("initialize", open);
-  auto roused = s.leaving().spots().request_to_spot("late", creation_test::wake{"1"}).instance_spot("slow").submit<creation_test::told>();
-  s.net.run_until([&] { return open.waiting() == 1; });
-  s.open_others();
-  auto asked = s.leaving().relocate();
-  s.net.advance(3s);
-  CHECK(s.state() == host_state::relocating);
-  CHECK(s.mover.begun.empty());
-  open.open();
-  CHECK(s.net.run(std::move(asked)).outcome == relocate_outcome::relocated);
-  CHECK(s.mover.ids() == std::vector<std::string>{"late"});
-  CHECK(s.net.run(std::move(roused)).word == "1");
+             }}};
+    on.hold("initialize", open);
+    auto roused = s.leaving().spots().request_to_spot("late", creation_test::wake{"1"}).instance_spot("slow").submit<creation_test::told>();
+    s.net.run_until([&] { return open.waiting() == 1; });
+    s.open_others();
+    auto asked = s.leaving().relocate();
+    s.net.advance(3s);
+    CHECK(s.state() == host_state::relocating);
+    CHECK(s.mover.begun.empty());
+    std::optional<zlink::task<zlink::shutdown_result>> ending;
+    if (ends)
+      ending.emplace(s.leaving().shutdown());
+    open.open();
+    CHECK(s.net.run(std::move(asked)).reason == (ends ? relocate_reason::shutdown_requested : relocate_reason::none));
+    CHECK(s.mover.ids() == (ends ? std::vector<std::string>{} : std::vector<std::string>{"late"}));
+    if (!ends)
+      CHECK(s.net.run(std::move(roused)).word == "1");
+  }
 }
 
 TEST_CASE("O-113 L-230 L-272 each unit and each state of the host leaves a line, without an id") {

@@ -1,4 +1,5 @@
 // The end of a host: drain, tell every Spot, release rows, lease, links (L-240 to L-249, S-117 to S-119).
+#include "relocation/host_relocate.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/placement/pause.hpp"
@@ -32,10 +33,30 @@ task<shutdown_result> host_runtime::shutdown() {
   return task<shutdown_result>{std::move(ended)};
 }
 
+void host_runtime::shut_down_forced() {
+  teardown_forced_ = true;
+  static_cast<void>(shutdown());
+}
+
+namespace {
+
+/// L-272.
+void tell_termination(host_runtime& host, const char* state, const char* reason) noexcept {
+  trace_record told;
+  told.category = trace_category::actor_relocation;
+  told.event = "zlink.runtime.host.termination_changed";
+  told.state = state;
+  told.reason = reason;
+  host.trace(told);
+}
+
+} // namespace
+
 task<void> host_runtime::shutdown_sequence() {
   const auto deadline = time->now() + options.shutdown_deadline;
   const bool begun = start_begun_.load();
   state.store(host_state::draining, std::memory_order_release);
+  tell_termination(*this, "draining", "");
   shutdown_result outcome;
   events.refuse_waiting();
   while (start_running_ && time->now() < deadline) { // it ends with its step under way (L-247)
@@ -47,10 +68,12 @@ task<void> host_runtime::shutdown_sequence() {
   if (begun && !left_behind_) {
     auto publishing = publish_draining(std::min(deadline, time->now() + release_patience));
     co_await std::move(publishing);
+    auto moving = end_moves(deadline);
+    co_await std::move(moving);
     const auto failed_before = closings.failed_callbacks.load();
     auto ending = end_work(deadline);
     co_await std::move(ending);
-    if (closings.failed_callbacks.load() != failed_before)
+    if (teardown_forced_ || closings.failed_callbacks.load() != failed_before)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::teardown_failed};
     if (time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
@@ -59,6 +82,8 @@ task<void> host_runtime::shutdown_sequence() {
   auto releasing = release_all(time->now() + release_patience);
   co_await std::move(releasing);
   state.store(host_state::stopped, std::memory_order_release);
+  relocating_->end_waits();
+  tell_termination(*this, to_string(outcome.outcome), to_string(outcome.reason));
   std::vector<counted_ptr<operation<shutdown_result>>> told;
   {
     std::lock_guard guard{shutdown_mutex_};
@@ -70,18 +95,25 @@ task<void> host_runtime::shutdown_sequence() {
 }
 
 task<void> host_runtime::publish_draining(steady_time until) {
+  for (auto& node : nodes)
+    if (auto& links = node->runtime().links) // else the start did not come so far
+      links->drain();
+  tell_selection();
   for (auto& node : nodes) {
     auto& n = node->runtime();
-    n.channels.drain();
-    if (!n.links)
-      continue; // the start did not come so far
-    n.links->drain();
-    n.links->tell_channels();
     if (!n.registration || !n.registration->stamp())
       continue;
     auto publishing = n.registration->change(
       [](placement::descriptor_record& d) { d.state = placement::node_state::draining; }, until);
     co_await std::move(publishing);
+  }
+}
+
+/// Units that have been begun come to their end; no other begins (L-248).
+task<void> host_runtime::end_moves(steady_time deadline) {
+  while (relocating_->running() && time->now() < deadline) {
+    auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
   }
 }
 

@@ -1,12 +1,9 @@
 // All moves of one host, as their source and as their target.
 #pragma once
 
-#include "relocation/unit.hpp"
+#include "relocation/unit_mover.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/messaging/control_calls.hpp"
-#include "zlink/placement/records.hpp"
-#include "zlink/relocate.hpp"
-#include "zlink/task.hpp"
 
 #include <atomic>
 #include <functional>
@@ -21,14 +18,6 @@ class host_runtime;
 class link_session;
 class source_move;
 class target_move;
-
-/// How the move of one unit ended for its source.
-struct unit_end {
-  bool left = false; ///< its cutover submit is terminal: nothing of it is dispatched here any more (L-135)
-  relocate_reason reason = relocate_reason::none; ///< of a unit that runs on here
-  error_kind kind = error_kind::unavailable;      ///< the same as a Join tells it (J-117)
-  std::string why = {};                           ///< for logs
-};
 
 /// What a move does, one after the other, on either side; told to `moves::on_step`. Tests kill here.
 enum class move_step : std::uint8_t {
@@ -65,16 +54,15 @@ enum class move_step : std::uint8_t {
 inline constexpr std::size_t move_steps = static_cast<std::size_t>(move_step::staging_removed) + 1;
 const char* to_string(move_step step) noexcept;
 
-class moves {
+class moves final : public unit_mover {
 public:
   explicit moves(host_runtime& host) noexcept;
   ~moves();
   moves(const moves&) = delete;
   moves& operator=(const moves&) = delete;
 
-  /// Moves the unit to that node of its mesh. `deadline`: until then it may start, and then abort (L-227). Inside the
-  /// infrastructure unit.
-  task<unit_end> move(relocation_unit unit, placement::node_identity target, steady_time deadline);
+  task<unit_end> move(relocation_unit unit, placement::node_identity target, steady_time deadline) override;
+  bool quiet() const noexcept override;
 
   /// A record of a lane. On the transport's thread. Throws `decode_error`.
   void arrived(node_runtime& node, link_session& link, control_command command, unique_id move, byte_view body);
@@ -82,8 +70,6 @@ public:
   void link_changed(node_runtime& node, const std::string& rid, bool lost);
   /// Neither a source nor a target has steps to do; routes for those who still ask here do not count. Any thread.
   bool at_rest() const noexcept { return under_way_.load(std::memory_order_acquire) == 0; }
-  /// No follow route and no resend window is left (L-231). Any thread.
-  bool quiet() const noexcept;
   /// The host ends: routes for late messages go. Inside the unit.
   void end();
 

@@ -56,11 +56,11 @@ task<unit_end> source_move::go_back(relocate_reason reason, std::string why) {
         if (auto again = unit_.node->links->ready_link(target_.node_rid))
           link_ = again;
         pass_boundary();
-        co_return unit_end{true};
+        co_return unit_end{true, relocate_reason::none, {}, interruption()};
       case source_record::fence_end::unclear: { // the lease is over, and with it everything of this host
         auto settling = settle_lost();
         co_await std::move(settling);
-        co_return unit_end{false, relocate_reason::store_unavailable, error_kind::unavailable, std::move(why)};
+        co_return unit_end{false, relocate_reason::store_unavailable, std::move(why)};
       }
     }
     host_.moving.step(move_step::fenced, address);
@@ -72,7 +72,7 @@ task<unit_end> source_move::go_back(relocate_reason reason, std::string why) {
   auto clearing = until_forgotten();
   co_await std::move(clearing);
   const auto kind = verdict_ == verdict::refused ? static_cast<error_kind>(refusal_.kind) : error_kind::unavailable;
-  co_return unit_end{false, reason, kind, std::move(why)};
+  co_return unit_end{false, reason, std::move(why), {}, kind};
 }
 
 /// The move is taken out of the store; the unit works on meanwhile.

@@ -26,7 +26,7 @@ task<unit_end> source_move::run() {
     auto withdrawing = withdraw();
     co_await std::move(withdrawing);
     co_return unit_end{false, host_.ending() ? relocate_reason::shutdown_requested : relocate_reason::deadline_exceeded,
-                       error_kind::deadline_exceeded, described(address) + " came to no boundary in time"};
+                       described(address) + " came to no boundary in time", {}, error_kind::deadline_exceeded};
   }
   auto noting = prepare_all();
   if (auto failed = co_await std::move(noting)) {
@@ -57,7 +57,11 @@ task<unit_end> source_move::run() {
   }
   host_.moving.step(move_step::boundary, address); // from here on the unit is not run here any more, whatever comes (L-130)
   pass_boundary();
-  co_return unit_end{true};
+  co_return unit_end{true, relocate_reason::none, {}, interruption()};
+}
+
+std::chrono::milliseconds source_move::interruption() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(submitted_ - sealed_);
 }
 
 // -- what comes by the lane -------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ private:
   void drop_captured(const error& why);
   task<void> withdraw();
   task<void> settle_lost();
+  std::chrono::milliseconds interruption() const;
   void start_forgetting();
   task<void> until_forgotten();
   void end_changes();
@@ -106,6 +107,7 @@ private:
   verdict verdict_ = verdict::none;
   restore_refused refusal_;
   std::uint32_t batch_ = 0;
+  steady_time sealed_{};    ///< since when no turn begins
   steady_time submitted_{}; ///< when the cutover submit became terminal (L-183)
   bool forgetting_ = false;
   bool left_ = false; ///< the target is the owner

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_again_after{1}; // for a boundary that has not come
 
-unit_end stays(relocate_reason reason, std::string why) { return {false, reason, error_kind::unavailable, std::move(why)}; }
+unit_end stays(relocate_reason reason, std::string why) { return {false, reason, std::move(why)}; }
 
 } // namespace
 
@@ -72,6 +72,7 @@ task<bool> source_move::seal() {
       return self->try_seal(spot, static_cast<hosted_object&>(object));
     });
     if (co_await std::move(trying)) {
+      sealed_ = host_.time->now();
       host_.moving.step(move_step::sealed, address);
       co_return true;
     }

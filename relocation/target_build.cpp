@@ -17,8 +17,8 @@ error text_of(const result<void>& failed) {
 } // namespace
 
 task<target_move::failure> target_move::prepare() {
-  if (host_.state.load() != host_state::serving)
-    co_return refusal{relocate_reason::target_unavailable, {error_kind::unavailable, "the node takes nobody in at the moment"}};
+  if (auto why = host_.refuse(host_work::placement_here))
+    co_return refusal{relocate_reason::target_unavailable, std::move(*why)};
   auto reading = record_->read();
   auto failed = co_await std::move(reading);
   if (failed)

@@ -11,6 +11,7 @@
 #include "zlink/mesh_transport.hpp"
 #include "zlink/packet.hpp"
 #include "zlink/queries.hpp"
+#include "zlink/relocate.hpp"
 #include "zlink/task.hpp"
 #include "zlink/trace.hpp"
 
@@ -19,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include <caf/actor.hpp>
@@ -59,7 +61,11 @@ struct shutdown_result {
 struct host_status {
   host_state state = host_state::preparing;
   bool is_ready = false;        ///< in Serving only
-  bool accepting_work = false;  ///< admission is open: state, and the ownership lease where objects need it
+  bool accepting_work = false;  ///< objects here take work: state, and the ownership lease where objects need it
+  /// After Relocated: nothing here forwards messages or may still have to repeat a part of a move (L-231). `shutdown()` is
+  /// allowed before, and gives both up.
+  bool safe_to_shutdown = false;
+  std::optional<relocate_result> last_relocation = std::nullopt; ///< how the last `relocate()` that ran ended
   std::size_t spots = 0;        ///< Spots here, Entry Spots included
   std::size_t actors = 0;       ///< Actors here
   std::size_t operations = 0;   ///< calls under way from outside of turns
@@ -87,6 +93,8 @@ struct spot_actor_options {
 /// Settings that are read once. Durations > 0, else `start()` throws.
 struct host_options {
   std::uint64_t application_version = 0;
+  /// Hosts that are taken down together: a move goes to a host of another wave, if this one has one (L-216).
+  std::optional<std::uint32_t> maintenance_wave = std::nullopt;
   std::chrono::milliseconds shutdown_deadline{30'000};
   std::chrono::milliseconds lease_renew_interval = defaults::lease_renew_interval;
   std::chrono::milliseconds lease_ttl = defaults::lease_ttl;
@@ -158,6 +166,10 @@ public:
   int run();
   /// Drains, tells every Spot `host_shutdown`, releases everything; concurrent calls share one operation (L-240 to L-249).
   task<shutdown_result> shutdown();
+  /// Moves every Actor, User and Instance Spot to other hosts while this one goes on serving what has not left (L-210 to
+  /// L-231). Blocked is a result, not an error. Calls with equal mode and version share one operation and its first
+  /// deadline; `cancel` ends this wait only. Throws `std::invalid_argument` for options that contradict themselves.
+  task<relocate_result> relocate(relocate_options options = {}, std::stop_token cancel = {});
 
   spot_manager spots() const noexcept;
   actor_manager actors() const noexcept;

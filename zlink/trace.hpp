@@ -3,6 +3,7 @@
 
 #include "zlink/identity.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ const char* to_string(trace_category category) noexcept;
 struct trace_record {
   trace_category category = trace_category::spot_instance;
   /// "activating", "created", "rejected", "failed", "resumed", "passed_on", "closing", "closed", "abandoned"; of
-  /// Actors also "joined", "left", "destroyed".
+  /// Actors also "joined", "left", "destroyed". Without an id (L-272): "zlink.runtime.host.relocation_changed",
+  /// "zlink.runtime.host.termination_changed", and for each unit of a `relocate()` "zlink.runtime.relocation.changed".
   std::string_view event;
   spot_kind kind = spot_kind::invalid; ///< of a Spot
   std::string_view mesh_name;
@@ -29,6 +31,11 @@ struct trace_record {
   std::string_view actor_type;
   std::uint64_t object_generation = 0; ///< 0: none was issued
   std::string_view reason;             ///< of a close: its reason; of a failure: the kind of the error; else empty
+  std::string_view state;              ///< of a host: what it has become; of a unit: "left", "stays"
+  std::string_view unit_kind;          ///< of a unit, as its execution mode
+  std::string_view execution_mode;     ///< "spot_wide", "per_actor"
+  std::chrono::milliseconds interruption{0};  ///< of a unit that left: from its seal to the end of its cutover submit
+  bool interruption_target_exceeded = false; ///< longer than one second (L-230)
 };
 
 } // namespace zlink

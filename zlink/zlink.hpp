@@ -19,6 +19,7 @@
 #include "zlink/packet.hpp"
 #include "zlink/queries.hpp"
 #include "zlink/redis_store.hpp"
+#include "zlink/relocate.hpp"
 #include "zlink/relocation_policy.hpp"
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"

@@ -48,12 +48,19 @@ class includes(unittest.TestCase):
             ("zlink/x.cpp", "caf/io/middleman.hpp"),
             ("zlink/x.hpp", "adapters/caf/caf_link.hpp"),
             ("zlink/x.hpp", "relocation/unit.hpp"),
+            ("zlink/hosting/x.hpp", "relocation/unit.hpp"),
+            ("zlink/host/x.hpp", "adapters/caf/caf_link.hpp"),
             ("relocation/x.hpp", "hiredis/hiredis.h"),
             ("relocation/x.hpp", "adapters/caf/caf_link.hpp"),
             ("tests/core/x.cpp", "caf/all.hpp"),
         ):
             self.assertEqual(found("floors", path, f"#include <{name}>\n"), [1], name)
-        for path, name in (("adapters/x.cpp", "boost/asio.hpp"), ("zlink/x.cpp", "caf/actor.hpp"), ("relocation/x.cpp", "zlink/x.hpp")):
+        for path, name in (
+            ("adapters/x.cpp", "boost/asio.hpp"),
+            ("zlink/x.cpp", "caf/actor.hpp"),
+            ("relocation/x.cpp", "zlink/x.hpp"),
+            ("zlink/host/x.cpp", "relocation/unit.hpp"),
+        ):
             self.assertEqual(found("floors", path, f"#include <{name}>\n"), [], name)
 
     def test_without_caf(self):

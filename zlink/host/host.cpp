@@ -1,5 +1,6 @@
 #include "zlink/host.hpp"
 
+#include "relocation/host_relocate.hpp"
 #include "zlink/host/address_actor.hpp"
 #include "zlink/execution/signals_blocked.hpp"
 #include "zlink/host/host_runtime.hpp"
@@ -184,6 +185,9 @@ int host::run() {
 }
 
 task<shutdown_result> host::shutdown() { return runtime_->shutdown(); }
+task<relocate_result> host::relocate(relocate_options options, std::stop_token cancel) {
+  return runtime_->relocating().relocate(options, std::move(cancel));
+}
 spot_manager host::spots() const noexcept { return spot_manager{*runtime_}; }
 actor_manager host::actors() const noexcept { return actor_manager{*runtime_}; }
 node_client host::nodes() const noexcept { return node_client{*runtime_}; }

@@ -1,5 +1,6 @@
 #include "zlink/host/host_runtime.hpp"
 
+#include "relocation/host_relocate.hpp"
 #include "zlink/execution/job_sizing.hpp"
 #include "zlink/execution/processors.hpp"
 #include "zlink/execution/system_executor.hpp"
@@ -29,7 +30,8 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), moving(*this), recovery(*this) {
+    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), moving(*this), recovery(*this),
+    relocating_(std::make_unique<host_relocate>(*this, moving)) {
   values->system = &system;
   domain.system = &system;
   domain.time = time;
@@ -172,16 +174,9 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
 // -- calls ----------------------------------------------------------------------------------------------------------------
 
 std::optional<error> host_runtime::refuse_call(bool needs_objects, bool only_ends) {
-  switch (state.load(std::memory_order_acquire)) {
-    case host_state::preparing: return error{error_kind::not_configured, "the host has not started"};
-    case host_state::draining:
-      if (only_ends)
-        break;
-      [[fallthrough]];
-    case host_state::stopped: return error{error_kind::shutting_down, "the host is shutting down"};
-    case host_state::error: return error{error_kind::unavailable, "the host has failed"};
-    default: break;
-  }
+  const bool ends_here = only_ends && state.load(std::memory_order_acquire) == host_state::draining;
+  if (auto why = ends_here ? std::nullopt : refuse(host_work::placement_away))
+    return why;
   if (readiness_signaled())
     return readiness_error();
   if (needs_objects && !has_objects_)
@@ -189,10 +184,28 @@ std::optional<error> host_runtime::refuse_call(bool needs_objects, bool only_end
   return std::nullopt;
 }
 
-std::optional<error> host_runtime::refuse_arrival() const {
-  if (ending())
-    return error{error_kind::shutting_down, "the node is shutting down"};
-  return std::nullopt;
+std::optional<error> host_runtime::refuse(host_work work) const {
+  const auto now = state.load(std::memory_order_acquire);
+  const auto kind = refusal(work, now);
+  if (!kind)
+    return std::nullopt;
+  switch (now) {
+    case host_state::preparing: return error{*kind, "the host has not started"};
+    case host_state::error: return error{*kind, "the host has failed"};
+    case host_state::relocating:
+    case host_state::relocated: return error{*kind, "this host gives away what it has and takes nothing new"};
+    default: return error{*kind, "the host is shutting down"};
+  }
+}
+
+void host_runtime::tell_selection() {
+  const bool selectable = !refuse(host_work::selection);
+  for (auto& node : nodes) {
+    auto& n = node->runtime();
+    n.channels.be_selected(selectable);
+    if (n.links)
+      n.links->tell_channels();
+  }
 }
 
 std::optional<error> host_runtime::refuse_owned_work() const {
@@ -243,7 +256,12 @@ void host_runtime::trace(const hosted_object& object, std::string_view event, st
   (object.is_actor() ? told.actor_type : told.spot_type) = object.type();
   told.object_generation = object.generation().value;
   told.reason = reason;
-  run_application_callback([&] { options.on_trace(told); });
+  trace(told);
+}
+
+void host_runtime::trace(const trace_record& told) noexcept {
+  if (options.on_trace)
+    run_application_callback([&] { options.on_trace(told); });
 }
 
 void host_runtime::trace_move(const std::string& address, std::uint64_t generation, std::string_view event,
@@ -268,7 +286,10 @@ host_status host_runtime::status() const {
   host_status s;
   s.state = state.load();
   s.is_ready = s.state == host_state::serving;
-  s.accepting_work = s.state == host_state::serving && (!has_objects_ || domain.admits(time->now()));
+  const bool open = s.state == host_state::serving || s.state == host_state::relocating; // the rest of its objects serve on
+  s.accepting_work = open && (!has_objects_ || domain.admits(time->now()));
+  s.safe_to_shutdown = relocating_->safe_to_shutdown();
+  s.last_relocation = relocating_->last_result();
   s.spots = objects.spots();
   s.actors = objects.actors();
   s.operations = outside.size();

@@ -10,6 +10,7 @@
 #include "zlink/execution/operation_limit.hpp"
 #include "zlink/execution/outside_operations.hpp"
 #include "zlink/host.hpp"
+#include "zlink/host/admission.hpp"
 #include "zlink/host/host_gate.hpp"
 #include "zlink/host/node_runtime.hpp"
 #include "zlink/messaging/outbound.hpp"
@@ -33,6 +34,8 @@
 #include <vector>
 
 namespace zlink::detail {
+
+class host_relocate;
 
 class host_runtime {
 public:
@@ -61,6 +64,8 @@ public:
   /// Why `start()` failed, as the exception it throws; after its task has failed.
   std::optional<configuration_error> start_failure;
   task<shutdown_result> shutdown();
+  /// Nobody can tell any more what the store shows of this host: it ends, and says so (L-221). Inside the unit.
+  void shut_down_forced();
   /// Blocks until the infrastructure has ended; after `shutdown()`.
   void end() noexcept;
   /// After a forced shutdown: a handler still runs, so nothing that it may use can be destroyed.
@@ -71,8 +76,8 @@ public:
   /// Why a new call may not start now, or nothing (O-4, X-168, C-19). `only_ends`: it adds nothing to a node that drains
   /// (J-164). Any thread.
   std::optional<error> refuse_call(bool needs_objects, bool only_ends = false);
-  /// Why a message from another node is not taken now, or nothing (L-245).
-  std::optional<error> refuse_arrival() const;
+  /// Why that is not begun in the state the host is in, or nothing (L-260). Any thread.
+  std::optional<error> refuse(host_work work) const;
   /// Why no work of an owned object may begin now, or nothing (S-40, S-41). Any thread.
   std::optional<error> refuse_owned_work() const;
   bool ending() const noexcept { return state.load() >= host_state::draining; }
@@ -82,12 +87,18 @@ public:
   void change_weight(node_runtime& node, std::uint32_t weight);
   /// At run time: peers are told, and it is published (M-101, O-134). Any thread.
   void change_channel_weight(node_runtime& node, const std::string& channel, std::uint32_t weight);
+  /// Peers are told whether this host is to be selected, in the state it is in now (L-260). Inside the unit.
+  void tell_selection();
   host_status status() const;
   listener_status listener(listener_kind kind, const std::string& name) const;
   /// Tells the host's `on_trace`, if there is one. Inside the unit.
   void trace(const hosted_object& object, std::string_view event, std::string_view reason = {}) noexcept;
   /// The same of an object that moves to `node`, and is not there yet.
   void trace_move(const std::string& address, std::uint64_t generation, std::string_view event, const node_runtime& node) noexcept;
+  /// The same for what is told of no single object (O-110). Inside the unit.
+  void trace(const trace_record& told) noexcept;
+
+  host_relocate& relocating() const noexcept { return *relocating_; }
 
   // -- parts, in order of construction -----------------------------------------------------------------------------------
   caf::actor_system& system;
@@ -154,6 +165,7 @@ private:
   void sweep_idle_later();
   task<void> shutdown_sequence();
   task<void> publish_draining(steady_time until);
+  task<void> end_moves(steady_time deadline);
   task<void> end_work(steady_time deadline);
   task<void> release_all(steady_time until);
 
@@ -170,6 +182,7 @@ private:
   std::atomic<bool> left_behind_{false};
   bool shutdown_begun_ = false;
   std::optional<shutdown_result> shutdown_result_;
+  bool teardown_forced_ = false; ///< unit only
   std::chrono::milliseconds idle_sweep_period_{0};
   /// Tells the domain when the admission deadline passes.
   class admission_watch final : public timed {
@@ -181,6 +194,7 @@ private:
     execution_domain& domain_;
   };
   admission_watch admission_watch_{domain};
+  std::unique_ptr<host_relocate> relocating_;
 };
 
 } // namespace zlink::detail

@@ -227,6 +227,7 @@ placement::descriptor_record node_runtime::describe(placement::node_state state)
   d.channels = published_channels();
   d.activation_limit = settings.activation_concurrency;
   d.application_version = std::to_string(host_.options.application_version);
+  d.maintenance_wave = host_.options.maintenance_wave;
   for (const auto& factory : settings.factories) {
     placement::type_capability c;
     c.kind = kind_of(factory->kind);

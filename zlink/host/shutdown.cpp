@@ -1,4 +1,5 @@
 // The end of a host: drain, tell every Spot, release rows, lease, links (L-240 to L-249, S-117 to S-119).
+#include "relocation/host_relocate.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/placement/pause.hpp"
@@ -32,10 +33,30 @@ task<shutdown_result> host_runtime::shutdown() {
   return task<shutdown_result>{std::move(ended)};
 }
 
+void host_runtime::shut_down_forced() {
+  teardown_forced_ = true;
+  static_cast<void>(shutdown());
+}
+
+namespace {
+
+/// L-272.
+void tell_termination(host_runtime& host, const char* state, const char* reason) noexcept {
+  trace_record told;
+  told.category = trace_category::actor_relocation;
+  told.event = "zlink.runtime.host.termination_changed";
+  told.state = state;
+  told.reason = reason;
+  host.trace(told);
+}
+
+} // namespace
+
 task<void> host_runtime::shutdown_sequence() {
   const auto deadline = time->now() + options.shutdown_deadline;
   const bool begun = start_begun_.load();
   state.store(host_state::draining, std::memory_order_release);
+  tell_termination(*this, "draining", "");
   shutdown_result outcome;
   events.refuse_waiting();
   while (start_running_ && time->now() < deadline) { // it ends with its step under way (L-247)
@@ -47,10 +68,12 @@ task<void> host_runtime::shutdown_sequence() {
   if (begun && !left_behind_) {
     auto publishing = publish_draining(std::min(deadline, time->now() + release_patience));
     co_await std::move(publishing);
+    auto moving = end_moves(deadline);
+    co_await std::move(moving);
     const auto failed_before = closings.failed_callbacks.load();
     auto ending = end_work(deadline);
     co_await std::move(ending);
-    if (closings.failed_callbacks.load() != failed_before)
+    if (teardown_forced_ || closings.failed_callbacks.load() != failed_before)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::teardown_failed};
     if (time->now() >= deadline)
       outcome = {shutdown_outcome::force_stopped, shutdown_reason::deadline_exceeded};
@@ -60,6 +83,8 @@ task<void> host_runtime::shutdown_sequence() {
   auto releasing = release_all(time->now() + release_patience);
   co_await std::move(releasing);
   state.store(host_state::stopped, std::memory_order_release);
+  relocating_->end_waits();
+  tell_termination(*this, to_string(outcome.outcome), to_string(outcome.reason));
   std::vector<counted_ptr<operation<shutdown_result>>> told;
   {
     std::lock_guard guard{shutdown_mutex_};
@@ -71,18 +96,25 @@ task<void> host_runtime::shutdown_sequence() {
 }
 
 task<void> host_runtime::publish_draining(steady_time until) {
+  for (auto& node : nodes)
+    if (auto& links = node->runtime().links) // else the start did not come so far
+      links->drain();
+  tell_selection();
   for (auto& node : nodes) {
     auto& n = node->runtime();
-    n.channels.drain();
-    if (!n.links)
-      continue; // the start did not come so far
-    n.links->drain();
-    n.links->tell_channels();
     if (!n.registration || !n.registration->stamp())
       continue;
     auto publishing = n.registration->change(
       [](placement::descriptor_record& d) { d.state = placement::node_state::draining; }, until);
     co_await std::move(publishing);
+  }
+}
+
+/// Units that have been begun come to their end; no other begins (L-248).
+task<void> host_runtime::end_moves(steady_time deadline) {
+  while ((relocating_->running() || !moving.at_rest()) && time->now() < deadline) {
+    auto pausing = placement::pause(*infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
   }
 }
 
@@ -95,7 +127,7 @@ task<void> host_runtime::end_work(steady_time deadline) {
   std::vector<task<bool>> closes;
   const auto close_all = [&] {
     for (auto& object : objects.snapshot())
-      if (!(stuck && object->factory().about_actors != nullptr)) // a handler of a member still runs in it
+      if (!object->is_moving() && !(stuck && object->factory().about_actors != nullptr)) // a handler of a member still runs in it
         closes.push_back(closings.close(std::move(object), spot_close_reason::host_shutdown, deadline, nullptr));
   };
   close_all();
@@ -115,12 +147,14 @@ task<void> host_runtime::end_work(steady_time deadline) {
       left_behind_ = left_behind_ || objects.actors() != 0; // with a handler that does not end
       co_return;
     }
-    if (now >= deadline && !std::exchange(cut_short, true))
+    if (now >= deadline && !std::exchange(cut_short, true)) {
+      moving.end();
       for (auto& node : nodes) {
         const error why{error_kind::shutting_down, "the host is shutting down"};
         node->runtime().handlers.cut_short(why);
         node->runtime().channels.cut_short(why);
       }
+    }
     if (now >= deadline + handler_patience) {
       left_behind_ = true;
       co_return;

@@ -1,4 +1,5 @@
 // The start of a host in the order of C-46, and what happens when its lease is lost and regained (S-43, S-44).
+#include "relocation/host_relocate.hpp"
 #include "zlink/execution/job_sizing.hpp"
 #include "zlink/execution/processors.hpp"
 #include "zlink/host/host_runtime.hpp"
@@ -24,6 +25,15 @@ error failure_of(placement::registration_outcome outcome, const node_runtime& no
     case placement::registration_outcome::entry_taken:
       return {error_kind::already_exists, name + "the Entry Spot id is in use"};
     default: return {error_kind::invalid_configuration, name + "registration failed: " + to_string(outcome)};
+  }
+}
+
+/// As which a node is published that the store does not show yet. One that starts serves as soon as it is shown.
+placement::node_state published_state(host_state state) noexcept {
+  switch (state) {
+    case host_state::relocating: return placement::node_state::relocating;
+    case host_state::relocated: return placement::node_state::relocated;
+    default: return placement::node_state::serving;
   }
 }
 
@@ -333,7 +343,7 @@ task<host_runtime::registration_end> host_runtime::register_node(node_runtime& n
   const auto claimed = co_await std::move(claiming);
   if (claimed != placement::registration_outcome::done)
     co_return is_delay(claimed) ? registration_end::again : registration_end::impossible;
-  auto publishing = registration.publish(node.describe(placement::node_state::serving), until);
+  auto publishing = registration.publish(node.describe(published_state(state.load())), until);
   const auto published = co_await std::move(publishing);
   if (published != placement::registration_outcome::done)
     co_return is_delay(published) ? registration_end::again : registration_end::impossible;
@@ -388,7 +398,8 @@ void host_runtime::sweep_idle_later() {
   infra->post_after(idle_sweep_period_, [this] {
     if (ending())
       return;
-    closings.sweep_idle();
+    if (!relocating_->moves_units()) // what takes part is not evicted (L-203)
+      closings.sweep_idle();
     sweep_idle_later();
   });
 }

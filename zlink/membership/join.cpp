@@ -95,8 +95,8 @@ void memberships::defer(join_request& what) {
   if (!same)
     refuse(error_kind::invalid_operation, "a Join is registered inside the handler that made it: of an Actor, or of a User or Entry Spot");
   auto& actor = *what.actor;
-  if (host_.ending())
-    refuse(error_kind::shutting_down, "the host is shutting down");
+  if (auto why = host_.refuse(host_work::placement_away))
+    refuse(why->kind(), why->message());
   if (actor.fenced() || actor.application_word().has(admission_word::sealed_bit))
     refuse(error_kind::unavailable, described(actor.address()) + " has ended");
   auto content = encode_request(what.request, host_);
@@ -151,8 +151,8 @@ task<void> memberships::run(join_ptr j) {
 }
 
 task<join_completion> memberships::decide(join& j) {
-  if (host_.ending())
-    co_return failed_with({error_kind::shutting_down, "the host is shutting down"});
+  if (auto why = host_.refuse(host_work::placement_away))
+    co_return failed_with(std::move(*why));
   if (host_.time->now() >= j.due)
     co_return failed_with({error_kind::deadline_exceeded, "the handler that registered the Join took all of its time"});
   auto finding = find_target(j);
@@ -210,7 +210,9 @@ task<result<memberships::target>> memberships::find_target(const join& j) {
 
 result<memberships::target> memberships::find_entry_target(const join& j) {
   auto* node = host_.find_node(j.actor->mesh_name());
-  if (node->entry == nullptr || host_.state.load() != host_state::serving)
+  if (auto why = host_.refuse(host_work::placement_here))
+    return std::move(*why);
+  if (node->entry == nullptr)
     return error{error_kind::unavailable, "no Entry Spot of this mesh can take the Actor at the moment"};
   const auto at = j.actor->spot();
   return target{node->entry, at.get() == node->entry.get()};
@@ -227,8 +229,8 @@ task<result<memberships::target>> memberships::find_user_target(const join& j) {
       co_return other_type();
     if (here->application_word().has(admission_word::staging_bit | admission_word::sealed_bit) || here->mesh_name() != j.actor->mesh_name())
       co_return error{error_kind::not_found, "there is no " + described(id)};
-    if (host_.state.load() != host_state::serving)
-      co_return error{error_kind::unavailable, "this node takes nobody in at the moment"}; // J-164
+    if (auto why = host_.refuse(host_work::placement_here)) // J-164
+      co_return std::move(*why);
     co_return target{here, false};
   }
   auto resolving = host_.messages.routes.resolve(id);

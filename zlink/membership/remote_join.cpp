@@ -149,8 +149,8 @@ task<control_answer> memberships::serve_join(node_runtime& node, bytes question,
   if (asked.route.source_rid != peer.rid || asked.route.source_lifecycle != peer.lifecycle.value
       || asked.route.target_rid != node.identity.node_rid || asked.route.target_lifecycle != node.identity.lifecycle.value)
     co_return failed_answer({error_kind::unavailable, "the question was for another run of a node"});
-  if (host_.state.load() != host_state::serving)
-    co_return failed_answer({error_kind::unavailable, "this node takes nobody in at the moment"}); // J-164
+  if (auto why = host_.refuse(host_work::placement_here)) // J-164
+    co_return failed_answer(*why);
   const auto due = host_.time->now() + std::clamp(std::chrono::milliseconds{asked.route.left_ms}, std::chrono::milliseconds{0}, defaults::longest_timeout);
   actor_ref who{asked.actor_id, asked.generation, node.mesh_name(), peer.rid};
   placement::node_identity source{node.mesh_name(), peer.rid, peer.lifecycle};

@@ -38,7 +38,7 @@ void outbound::deliver(record* r, const message_header& header, node_runtime& no
 void outbound::accept_for_node(record* r, std::string_view rid, node_runtime& node) {
   if (rid != node.identity.node_rid || node.settings.role == placement::object_role::client)
     refuse_record(r, {error_kind::not_found, "this node takes no node-direct messages"});
-  else if (auto why = host_.refuse_arrival())
+  else if (auto why = host_.refuse(host_work::node_message))
     refuse_record(r, std::move(*why));
   else
     node.handlers.accept(r);
@@ -48,7 +48,7 @@ void outbound::accept_for_channel(record* r, std::string_view channel, node_runt
   const auto* membership = node.channels.find(channel);
   if (membership == nullptr || !membership->server()) {
     refuse_record(r, {error_kind::not_found, "this node does not serve channel \"" + std::string{channel} + '"'});
-  } else if (auto why = host_.refuse_arrival()) {
+  } else if (auto why = host_.refuse(host_work::node_message)) {
     refuse_record(r, std::move(*why));
   } else {
     r->more().channel = channel;
@@ -60,7 +60,7 @@ void outbound::accept_event(record* r, const message_header& header, node_runtim
   const auto* membership = node.channels.find(header.target_id);
   if (membership == nullptr || !membership->server())
     refuse_record(r, {error_kind::not_found, "this node does not serve channel \"" + std::string{header.target_id} + '"'});
-  else if (auto why = host_.refuse_arrival())
+  else if (auto why = host_.refuse(host_work::node_message))
     refuse_record(r, std::move(*why));
   else if (r->kind != record_kind::send)
     refuse_record(r, {error_kind::protocol_error, "an event is not answered"});
@@ -70,7 +70,7 @@ void outbound::accept_event(record* r, const message_header& header, node_runtim
 
 void outbound::accept_remote(submission message) {
   for (;;) {
-    auto refused = host_.refuse_arrival();
+    auto refused = host_.refuse(host_work::object_message);
     if (!refused)
       refused = host_.refuse_owned_work(); // on arrival, not only when its turn begins: nothing is queued for later (S-41, S-46)
     if (refused) {
@@ -101,6 +101,10 @@ void outbound::accept_remote(submission message) {
     }
     if (follows_others(message))
       return;
+    if (auto elsewhere = host_.refuse(host_work::placement_here)) {
+      refuse_arrived(std::move(message), local_verdict::refused, std::move(elsewhere));
+      return;
+    }
     auto& node = *message.arrived()->node;
     const auto* factory = intent->type ? node.find_factory(spot_kind::instance, *intent->type) : nullptr;
     if (factory == nullptr) {
@@ -135,7 +139,8 @@ void outbound::refuse_arrived(submission message, local_verdict verdict, std::op
   const bool fenced = from != nullptr && from->fence.has_value();
   if (!why) {
     // The sender's picture is outdated, or the Spot has ended: which of the two, its own next look tells.
-    why = fenced ? error{error_kind::unavailable, described(message.id()) + " is not here"} : missing_error(message.id());
+    const bool elsewhere = fenced || host_.refuse(host_work::absent_object);
+    why = elsewhere ? error{error_kind::unavailable, described(message.id()) + " is not here"} : missing_error(message.id());
   }
   if (message.peek()->kind != record_kind::request && fenced && (verdict == local_verdict::absent || verdict == local_verdict::stale))
     if (auto link = from->node->links->ready_link(*from->source_rid)) {

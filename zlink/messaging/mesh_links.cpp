@@ -262,7 +262,8 @@ void mesh_links::use(link_session& link) {
   const auto now = node_.host().permits->state(); // of a change that comes meanwhile the listener tells, with a newer version
   link.set_pressure(now.paused, now.version);
   node_.channels.peer_ready(link.peer());
-  if (node_.channels.revision() != link.self().revision.value) // changed since this link began
+  // Changed since this link began; or what the handshake does not say (L-260).
+  if (const auto now = node_.channels.state(); now.draining || now.revision != link.self().revision.value)
     tell_channels(link);
 }
 

@@ -51,7 +51,7 @@ channel_state node_channels::state() const {
   channel_state told;
   std::lock_guard guard{mutex_};
   told.revision = revision_;
-  told.draining = draining_;
+  told.draining = !selectable_;
   for (const auto& membership : memberships_)
     if (membership->server())
       told.channels.push_back({membership->name, membership->weight});
@@ -69,9 +69,9 @@ void node_channels::set_weight(std::string_view name, std::uint32_t weight) {
   ++revision_;
 }
 
-void node_channels::drain() {
+void node_channels::be_selected(bool selectable) {
   std::lock_guard guard{mutex_};
-  draining_ = true;
+  selectable_ = selectable;
   ++revision_;
 }
 
@@ -103,7 +103,7 @@ void node_channels::peer_ready(const link_identity& peer) {
 void node_channels::peer_changed(std::string_view rid, const channel_state& told) {
   std::lock_guard guard{mutex_};
   const auto i = peers_.find(rid);
-  if (i == peers_.end() || told.revision <= i->second.revision)
+  if (i == peers_.end() || told.revision < i->second.revision)
     return;
   auto& known = i->second;
   known.revision = told.revision;

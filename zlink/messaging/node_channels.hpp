@@ -50,8 +50,8 @@ public:
   std::uint64_t revision() const;
   /// Any thread, of a server. Peers are to be told.
   void set_weight(std::string_view name, std::uint32_t weight);
-  /// Takes this node out of all new selections (M-102).
-  void drain();
+  /// False takes this node out of all new selections (M-102, L-260). Peers are to be told.
+  void be_selected(bool selectable);
 
   /// Messages wait, or handlers have not ended with all that they began. Any thread.
   bool busy() const;
@@ -60,7 +60,8 @@ public:
   // -- peers; any thread ----------------------------------------------------------------------------------------------------
 
   void peer_ready(const link_identity& peer);
-  /// What a peer says of itself; older than what is known: nothing happens (M-101).
+  /// What a peer says of itself; older than what is known: nothing happens (M-101). Whether it is to be selected stands in
+  /// no handshake, so what is as old as that counts.
   void peer_changed(std::string_view rid, const channel_state& told);
   void peer_gone(std::string_view rid);
   /// A peer that has gone served it, and has not come back.
@@ -97,7 +98,7 @@ private:
   std::vector<std::unique_ptr<channel_membership>> memberships_;
   mutable std::mutex mutex_;
   std::uint64_t revision_ = 1;
-  bool draining_ = false;
+  bool selectable_ = true;
   std::map<std::string, peer_state, std::less<>> peers_;
   std::map<std::string, rotation, std::less<>> rotations_;
 };

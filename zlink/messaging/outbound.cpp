@@ -165,8 +165,7 @@ local_verdict outbound::judge_local(record* r, std::string_view id, const instan
   }
   if (intent != nullptr)
     return local_verdict::closing;
-  why = host_.state.load() == host_state::draining ? error{error_kind::shutting_down, "the host is shutting down"}
-                                                   : missing_error(id);
+  why = host_.refuse(host_work::object_message).value_or(missing_error(id));
   return local_verdict::refused;
 }
 

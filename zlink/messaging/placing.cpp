@@ -35,6 +35,10 @@ task<void> outbound::place_missing(const std::string& id, const resolution& foun
   auto& node = *std::get<node_runtime*>(chosen);
   const auto type = message.intent()->type;
   if (message.arrived() != nullptr && type && node.find_factory(spot_kind::instance, *type) != nullptr) {
+    if (auto elsewhere = host_.refuse(host_work::placement_here)) {
+      refuse_arrived(std::move(message), local_verdict::refused, std::move(elsewhere));
+      co_return;
+    }
     begin_here(id, found, node, *type, std::move(message), kept); // its sender has chosen this node
     co_return;
   }
@@ -148,15 +152,15 @@ result<outbound::chosen_target> outbound::choose_among(const placement::director
     if (const auto* known = snapshot.find(std::string{rid}))
       wish.excluded.push_back(known->descriptor->node);
   });
-  if (host_.ending()) // what is known of this node may be older (C-38)
+  if (host_.refuse(host_work::placement_here)) // what is known of this node may be older (C-38)
     wish.excluded.push_back(node.identity);
   for (;;) {
     auto choice = placement::choose_node(all, wish, *host_.random);
     if (const auto* none = std::get_if<placement::no_candidate>(&choice)) {
       if (target.descriptor)
         return target; // none of them is linked: the caller hears that
-      if (host_.ending())
-        return error{error_kind::shutting_down, "the host is shutting down, and no other node can take its place"};
+      if (auto why = host_.refuse(host_work::placement_away))
+        return error{why->kind(), why->message() + ", and no other node can take its place"};
       return error{none->kind(), "instance spot type \"" + target.type + "\": " + placement::to_string(none->cause)};
     }
     const auto& chosen = std::get<const placement::descriptor_record*>(choice)->node;

@@ -168,8 +168,8 @@ record* record_like(const record& like, std::string_view channel, std::string_vi
 /// Inside a place among the workers, which the fan-out gives back. An error: no target was touched.
 std::optional<error> publications::start(std::unique_ptr<event> what) {
   const auto under_way = counted_ptr<fan_out>::adopt(new fan_out{&slots_});
-  if (host_.ending())
-    return error{error_kind::shutting_down, "the host is shutting down"};
+  if (auto why = host_.refuse(host_work::placement_away))
+    return why;
   auto& node = *what->node;
   const auto rids = node.channels.targets(what->channel);
   if (!rids.empty()) {

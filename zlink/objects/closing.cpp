@@ -163,10 +163,9 @@ std::vector<submission> closing::gather(state& closing) {
 }
 
 void closing::refuse_unmarked(std::vector<submission> messages) {
-  const bool draining = host_.state.load() == host_state::draining;
+  const auto refused = host_.refuse(host_work::object_message);
   for (auto& message : messages)
-    message.fail(draining ? error{error_kind::shutting_down, "the host is shutting down"}
-                          : error{error_kind::not_found, "spot \"" + message.id() + "\" has closed"});
+    message.fail(refused.value_or(error{error_kind::not_found, "spot \"" + message.id() + "\" has closed"}));
 }
 
 task<void> closing::run(std::shared_ptr<state> closing) {
@@ -385,7 +384,7 @@ task<void> closing::release(std::shared_ptr<state> closing) {
   const bool has_row = object.factory().kind != spot_kind::entry && !closing->abandoned;
   bool reborn = false;
   if (has_row && object.factory().kind == spot_kind::instance && holds_messages(*closing)
-      && host_.state.load() == host_state::serving) {
+      && !host_.refuse(host_work::placement_here)) {
     auto renewing = reincarnate(closing);
     reborn = co_await std::move(renewing);
   }
@@ -397,7 +396,8 @@ task<void> closing::release(std::shared_ptr<state> closing) {
   {
     std::lock_guard guard{mutex_};
     if (auto held = std::exchange(closing->held, {}); !held.empty()) // in line before the id is free: nothing overtakes them
-      host_.ending() ? host_.messages.hand_on(object, std::move(held)) : host_.messages.hand_over(object.id(), std::move(held));
+      host_.refuse(host_work::placement_here) ? host_.messages.hand_on(object, std::move(held))
+                                              : host_.messages.hand_over(object.id(), std::move(held));
     told = std::move(closing->at_end);
     host_.objects.erase(object);
     closing_.erase(&object);

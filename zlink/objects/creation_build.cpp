@@ -43,10 +43,10 @@ task<result<spot_create_result>> creations::build_here(node_runtime& node, reser
     co_await std::move(aborting);
     co_return error{error_kind::internal_failure, "the stored request of \"" + made.id + "\" is not what was reserved"};
   }
-  if (host_.ending()) { // its Spots have been told to close, and maybe all of them have
+  if (auto why = host_.refuse(host_work::placement_here)) { // whatever was here has been told to close, or to leave
     auto aborting = finish_reservation(*seen, std::move(end), made.due, false);
     co_await std::move(aborting);
-    co_return error{error_kind::shutting_down, "the node is shutting down"};
+    co_return std::move(*why);
   }
   object->set_generations(row->generation, row->authority);
   if (!host_.objects.insert(object)) {

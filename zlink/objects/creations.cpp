@@ -248,6 +248,8 @@ task<result<placement::live_node>> creations::choose_target(node_runtime& node, 
   for (bool fresh = false;; fresh = true) {
     const auto snapshot = node.peers_known->snapshot();
     placement::placement_wish wish{node.mesh_name(), c.kind, c.type, placement::slots_of(c.kind, c.type), c.excluded};
+    if (host_.refuse(host_work::placement_here)) // what the list shows of this node may be older
+      wish.excluded.push_back(node.identity);
     auto choice = placement::choose_node(snapshot->candidates(host_.time->now()), wish, *host_.random);
     if (const auto* chosen = std::get_if<const placement::descriptor_record*>(&choice))
       co_return *snapshot->find((*chosen)->node.node_rid);

@@ -120,19 +120,24 @@ task<registration_outcome> node_registration::publish(descriptor_record content,
 
 task<registration_outcome> node_registration::change(unique_function<void(descriptor_record&)> edit,
                                                      steady_time until) {
-  return in_turn(change_in_turn(std::move(edit), until));
+  return in_turn(change_in_turn(std::move(edit), until, writing::if_changed));
+}
+
+task<registration_outcome> node_registration::change_for_sure(unique_function<void(descriptor_record&)> edit,
+                                                              steady_time until) {
+  return in_turn(change_in_turn(std::move(edit), until, writing::always));
 }
 
 task<registration_outcome> node_registration::change_in_turn(unique_function<void(descriptor_record&)> edit,
-                                                             steady_time until) {
+                                                             steady_time until, writing how) {
   auto content = current_;
   content.revision = {};
   edit(content);
-  auto publishing = publish_in_turn(std::move(content), until);
+  auto publishing = publish_in_turn(std::move(content), until, how);
   co_return co_await std::move(publishing);
 }
 
-task<registration_outcome> node_registration::publish_in_turn(descriptor_record content, steady_time until) {
+task<registration_outcome> node_registration::publish_in_turn(descriptor_record content, steady_time until, writing how) {
   if (phase_ == phase::idle || phase_ == phase::withdrawn)
     co_return registration_outcome::gone;
   content.node = node_;
@@ -144,6 +149,8 @@ task<registration_outcome> node_registration::publish_in_turn(descriptor_record 
       case publication::refused: co_return registration_outcome::refused;
       case publication::exhausted: co_return registration_outcome::exhausted;
       case publication::counts: {
+        if (how == writing::always)
+          break;
         content.revision = current_.revision;
         current_ = std::move(content);
         co_return registration_outcome::done;

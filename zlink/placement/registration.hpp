@@ -47,6 +47,9 @@ public:
   /// the next publication. Edits do not overtake each other.
   task<registration_outcome> change(unique_function<void(descriptor_record&)> edit, steady_time until);
 
+  /// As `change`, but written in any case: what was given up before cannot come through after it (L-221).
+  task<registration_outcome> change_for_sure(unique_function<void(descriptor_record&)> edit, steady_time until);
+
   /// After `ownership_events::regained`: the same records with the new token, in one batch conditioned on the own former ones
   /// (S-44). In an emptied store they are written anew (S-142). Does nothing before the claim.
   task<registration_outcome> register_again(steady_time until);
@@ -100,8 +103,9 @@ private:
   store_batch claim_batch(const owner_token& token, const std::optional<observed_descriptor>& replaced) const;
   void note_claimed(const owner_token& token, std::string version);
 
-  task<registration_outcome> publish_in_turn(descriptor_record content, steady_time until);
-  task<registration_outcome> change_in_turn(unique_function<void(descriptor_record&)> edit, steady_time until);
+  enum class writing : std::uint8_t { if_changed, always };
+  task<registration_outcome> publish_in_turn(descriptor_record content, steady_time until, writing how = writing::if_changed);
+  task<registration_outcome> change_in_turn(unique_function<void(descriptor_record&)> edit, steady_time until, writing how);
   task<registration_outcome> store_publication(descriptor_record content, steady_time until);
   task<registration_outcome> look_in_turn(steady_time until);
   void note_published(descriptor_record content, std::string version);

@@ -85,7 +85,8 @@ int batch_of(unit_kind kind) noexcept {
     case unit_kind::entry_actor:
     case unit_kind::member_actor: return 2;
     case unit_kind::spot_wide:
-    case unit_kind::instance_spot: break;
+    case unit_kind::instance_spot:
+    case unit_kind::joining_actor: break; // which no operation of the host moves
   }
   return 3;
 }
@@ -97,6 +98,7 @@ const char* to_string(unit_kind kind) noexcept {
     case unit_kind::member_actor: return "member_actor";
     case unit_kind::spot_wide: return "spot_wide";
     case unit_kind::instance_spot: return "instance_spot";
+    case unit_kind::joining_actor: return "joining_actor";
   }
   return "unknown";
 }

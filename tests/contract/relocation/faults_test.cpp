@@ -110,8 +110,10 @@ public:
     if (dead == 3)
       CHECK_MESSAGE(view.has_value(), "it is gone, and nobody was killed");
     for (std::size_t host = 0; host < 3; ++host)
-      for (std::uint64_t number = 1; host != dead && number <= sent[host]; ++number)
-        CHECK(outcomes[host][number] == 1);
+      if (host != dead) {
+        CHECK(outcomes[host].size() == sent[host]);
+        CHECK(std::ranges::all_of(outcomes[host], [](const auto& one) { return one.second == 1; }));
+      }
     if (!view)
       return;
     std::map<std::string, std::uint64_t> last;
@@ -120,14 +122,18 @@ public:
       const auto slash = one.find('/');
       const auto who = one.substr(0, slash);
       const auto number = std::stoull(one.substr(slash + 1));
-      CHECK_MESSAGE(ran[who].insert(number).second, one << " ran twice");
-      if (who != "first")
-        CHECK_MESSAGE(number > last[who], one << " ran behind " << last[who]);
+      if (!ran[who].insert(number).second)
+        FAIL_CHECK(one << " ran twice");
+      if (who == "first" || !answered[who[1] - '0'].contains(number))
+        continue; // whose caller had given it up: it may have been anywhere (L-139)
+      if (number < last[who])
+        FAIL_CHECK(one << " ran behind " << last[who]);
       last[who] = number;
     }
     for (std::size_t host = 0; host < 3; ++host)
       for (const auto number : answered[host])
-        CHECK_MESSAGE(ran[sender(host)].contains(number), sender(host) << '/' << number << " was answered, and is not there");
+        if (!ran[sender(host)].contains(number))
+          FAIL_CHECK(sender(host) << '/' << number << " was answered, and is not there");
   }
 
   bool idle() const { return (dead == 0 || !waits[0]) && (dead == 1 || !waits[1]) && !waits[2]; }
@@ -164,7 +170,7 @@ TEST_CASE("L-3 L-5 L-130 L-131 L-137 L-141 L-149 L-160 L-161 L-163 a fault at ev
         s.check();
       }
   for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
-    CHECK_MESSAGE(met.contains(static_cast<move_step>(i)), to_string(static_cast<move_step>(i)) << " is met by no test");
+    CHECK_MESSAGE(met.contains(static_cast<move_step>(i)), std::string{to_string(static_cast<move_step>(i))} << " is met by no test");
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 #include "commands.hpp"
 #include "member.hpp"
-#include "stop_signal.hpp"
+#include "samples/shared/stop_signal.hpp"
 #include "twin.hpp"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "member.hpp"
 #include "reach.hpp"
-#include "stop_signal.hpp"
+#include "samples/shared/stop_signal.hpp"
 #include "twin.hpp"
 
 #include <iostream>

@@ -1,7 +1,7 @@
 #include "node_processes.hpp"
 
-#include "child_process.hpp"
-#include "local_redis.hpp"
+#include "samples/shared/child_process.hpp"
+#include "samples/shared/local_redis.hpp"
 
 #include <csignal>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include "stop_signal.hpp"
+#include "samples/shared/stop_signal.hpp"
 
 #include <ctime>
 

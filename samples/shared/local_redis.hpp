@@ -1,7 +1,7 @@
 // A redis-server for one run: in a directory of its own, behind a socket that only this user can open.
 #pragma once
 
-#include "child_process.hpp"
+#include "samples/shared/child_process.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,7 +1,8 @@
-#include "local_redis.hpp"
+#include "samples/shared/local_redis.hpp"
 
 #include <zlink/clock.hpp>
 
+#include <cerrno> // program_invocation_short_name
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +39,7 @@ std::string content_of(const std::filesystem::path& file) {
 std::filesystem::path make_directory() {
   const char* chosen = std::getenv("TMPDIR");
   const std::string place = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
-  auto text = place + "/event_replay-XXXXXX";
+  auto text = place + "/" + program_invocation_short_name + "-XXXXXX";
   if (::mkdtemp(text.data()) == nullptr)
     throw std::runtime_error{"no directory can be made in " + place + "; set TMPDIR to a place where it can"};
   return text;

@@ -46,6 +46,8 @@ public:
   kept_signals();
   /// Returns the next one.
   int next() const;
+  /// As `next`, for so long at most. Nothing: none has come.
+  std::optional<int> next_within(std::chrono::milliseconds time) const;
   /// For a child that has nothing to clean up: they reach it as they reach any program.
   void let_through() const;
 

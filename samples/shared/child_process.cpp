@@ -1,9 +1,10 @@
-#include "child_process.hpp"
+#include "samples/shared/child_process.hpp"
 
 #include <zlink/clock.hpp>
 
-#include <cerrno>
+#include <cerrno> // program_invocation_short_name
 #include <csignal>
+#include <ctime>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -36,7 +37,7 @@ int run_body(const std::string& name, const std::function<int()>& body) {
   try {
     return body();
   } catch (const std::exception& failure) {
-    std::cerr << "event_replay: " << name << ": " << failure.what() << '\n';
+    std::cerr << program_invocation_short_name << ": " << name << ": " << failure.what() << '\n';
     return 1;
   }
 }
@@ -115,4 +116,11 @@ int kept_signals::next() const {
   int received = 0;
   ::sigwait(&which_, &received);
   return received;
+}
+
+std::optional<int> kept_signals::next_within(std::chrono::milliseconds time) const {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  const timespec limit{seconds.count(), std::chrono::nanoseconds{time - seconds}.count()};
+  const int received = ::sigtimedwait(&which_, nullptr, &limit);
+  return received > 0 ? std::optional{received} : std::nullopt;
 }

@@ -1,5 +1,4 @@
 // A Join that leads to a User Spot of another node: the gate there is asked, then the Actor moves (chapter 05, section 7).
-#include "relocation/unit.hpp"
 #include "zlink/codec.hpp"
 #include "zlink/membership/join_state.hpp"
 #include "zlink/messaging/link_session.hpp"

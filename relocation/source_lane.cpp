@@ -14,9 +14,8 @@ namespace zlink::detail {
 
 namespace {
 
-constexpr std::size_t chunk_bytes = 256 * 1024;
 /// Chunks of one unit that the target has not taken: replies and control of others pass between them (L-95).
-constexpr std::size_t chunk_window_bytes = 4 * chunk_bytes;
+constexpr std::size_t chunks_at_once = 4;
 constexpr std::chrono::milliseconds longest_look{50}; // between looks at the row
 constexpr std::chrono::seconds closing_patience{5};
 
@@ -37,6 +36,7 @@ bool source_move::send_restore() {
   request.target_lifecycle = target_.lifecycle.value;
   for (const auto& to : hold_->parts())
     request.parts.push_back({is_actor_address(to.address), std::string{id_in(to.address)}, to.generation.value, to.authority.value});
+  const std::size_t chunk_bytes = host_.options.relocation_chunk_bytes;
   request.total_bytes = payload_.size();
   request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes - 1) / chunk_bytes);
   request.sum = crc32c(0, payload_);
@@ -53,7 +53,15 @@ bool source_move::send_restore() {
 
 /// The report of the target frees room here, and is no acceptance of anything (L-94).
 void source_move::send_chunks() {
-  while (verdict_ == verdict::none && sent_bytes_ < payload_.size() && sent_bytes_ - taken_bytes_ < chunk_window_bytes) {
+  const std::size_t chunk_bytes = host_.options.relocation_chunk_bytes;
+  while (verdict_ == verdict::none && sent_bytes_ < payload_.size() && sent_bytes_ - taken_bytes_ < chunks_at_once * chunk_bytes) {
+    if (!host_.moving.pace.take_bytes(target_.node_rid, std::min(chunk_bytes, payload_.size() - sent_bytes_))) {
+      host_.moving.pace.wants_room([weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+          self->send_chunks();
+      });
+      return;
+    }
     restore_chunk chunk;
     chunk.attempt = attempt;
     chunk.ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes);

@@ -139,9 +139,9 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
   switch (command) {
     case control_command::restore: begin_target(node, link, move, body); return;
     case control_command::restore_chunk: {
-      auto what = decode<restore_chunk>(body);
+      const auto what = decode_chunk(body);
       if (auto one = at_target(what.attempt))
-        one->chunk(std::move(what));
+        one->chunk(what);
       return;
     }
     case control_command::relay: {

@@ -126,7 +126,10 @@ public:
     sync_wait(b->mesh("bench").until_peers_ready(1));
   }
   std::unique_ptr<zlink::host> make() {
-    auto host = std::make_unique<zlink::host>();
+    zlink::host_options options;
+    if (const char* chosen_chunk = std::getenv("CHUNK"))
+      options.relocation_chunk_bytes = static_cast<std::uint32_t>(std::atoi(chosen_chunk));
+    auto host = std::make_unique<zlink::host>(std::move(options));
     host->use_location_store(zlink::make_redis_location_store(server_.options("bench:location")))
       .use_relocation_store(zlink::make_redis_relocation_store(server_.options("bench:relocation")));
     serve(*host);

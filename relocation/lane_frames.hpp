@@ -2,8 +2,12 @@
 // of each is the RelocationId (L-8, L-14).
 #pragma once
 
+#include "zlink/codec/binary.hpp"
+#include "zlink/identity.hpp"
 #include "zlink/packet.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,11 +37,50 @@ struct restore_request {
   std::uint64_t aggregate_low = 0;
 };
 
-struct restore_chunk {
+/// `restore_chunk` is no packet: its content shall be copied once on either side (L-98). The move, the attempt and the ordinal as
+/// fixed numbers, least byte first, then the content.
+struct chunk_view {
+  unique_id move;
   std::uint64_t attempt = 0;
   std::uint32_t ordinal = 0;
-  std::vector<std::byte> content;
+  byte_view content;
 };
+inline constexpr std::size_t chunk_header_bytes = 8 + 8 + 8 + 4;
+
+inline bytes encode_chunk(const chunk_view& chunk) {
+  bytes to(chunk_header_bytes + chunk.content.size());
+  auto* at = to.data();
+  const auto put = [&at](std::uint64_t value, int width) {
+    for (int i = 0; i < width; ++i)
+      *at++ = static_cast<std::byte>(value >> (8 * i));
+  };
+  put(chunk.move.high, 8);
+  put(chunk.move.low, 8);
+  put(chunk.attempt, 8);
+  put(chunk.ordinal, 4);
+  std::ranges::copy(chunk.content, at);
+  return to;
+}
+
+/// Throws `decode_error`. The content is a part of `from`.
+inline chunk_view decode_chunk(byte_view from) {
+  if (from.size() < chunk_header_bytes)
+    throw decode_error{"a piece of a move that ends within its head"};
+  std::size_t at = 0;
+  const auto get = [&](int width) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < width; ++i)
+      value |= std::to_integer<std::uint64_t>(from[at++]) << (8 * i);
+    return value;
+  };
+  chunk_view chunk;
+  chunk.move.high = get(8);
+  chunk.move.low = get(8);
+  chunk.attempt = get(8);
+  chunk.ordinal = static_cast<std::uint32_t>(get(4));
+  chunk.content = from.subspan(at);
+  return chunk;
+}
 
 /// `chunks_taken`: frees budget, and says nothing else (L-94).
 struct chunks_taken {
@@ -85,7 +128,6 @@ struct route_moved {
 ZLINK_PACKET(moving_part, "zlink.move.part", actor, id, generation, authority)
 ZLINK_PACKET(restore_request, "zlink.move.restore", attempt, kind, source_lifecycle, target_lifecycle, parts, total_bytes, chunks,
              sum, left_ms, aggregate_high, aggregate_low)
-ZLINK_PACKET(restore_chunk, "zlink.move.chunk", attempt, ordinal, content)
 ZLINK_PACKET(chunks_taken, "zlink.move.taken", attempt, bytes)
 ZLINK_PACKET(restore_refused, "zlink.move.refused", attempt, reason, kind, text)
 ZLINK_PACKET(attempt_note, "zlink.move.note", attempt)

@@ -23,7 +23,7 @@ const char* to_string(move_step step) noexcept {
   return names[static_cast<std::size_t>(step)];
 }
 
-moves::moves(host_runtime& host) noexcept : host_(host) {}
+moves::moves(host_runtime& host) noexcept : pace(host), host_(host) {}
 moves::~moves() = default;
 
 // -- as the source ----------------------------------------------------------------------------------------------------
@@ -139,9 +139,9 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
   switch (command) {
     case control_command::restore: begin_target(node, link, move, body); return;
     case control_command::restore_chunk: {
-      auto what = decode<restore_chunk>(body);
+      const auto what = decode_chunk(body);
       if (auto one = at_target(what.attempt))
-        one->chunk(std::move(what));
+        one->chunk(what);
       return;
     }
     case control_command::relay: {
@@ -198,6 +198,27 @@ void moves::link_changed(node_runtime&, const std::string& rid, bool lost) {
     one->link_changed(rid, lost);
   for (const auto& one : in)
     one->link_changed(rid);
+}
+
+bool moves::knows(const std::string& address) const {
+  std::lock_guard guard{mutex_};
+  return arriving_.contains(address) || lost_.contains(address);
+}
+
+bool moves::is_lost(const std::string& address, object_generation generation) const {
+  std::lock_guard guard{mutex_};
+  const auto i = lost_.find(address);
+  return i != lost_.end() && i->second == generation;
+}
+
+void moves::note_lost(const std::string& address, object_generation generation) {
+  std::lock_guard guard{mutex_};
+  lost_.insert_or_assign(address, generation);
+}
+
+void moves::forget_lost(const std::string& address) {
+  std::lock_guard guard{mutex_};
+  lost_.erase(address);
 }
 
 bool moves::quiet() const noexcept {

@@ -1,6 +1,7 @@
 // All moves of one host, as their source and as their target.
 #pragma once
 
+#include "relocation/move_pace.hpp"
 #include "relocation/unit_mover.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/messaging/control_calls.hpp"
@@ -72,6 +73,16 @@ public:
   bool at_rest() const noexcept { return under_way_.load(std::memory_order_acquire) == 0; }
   /// The host ends: routes for late messages go. Inside the unit.
   void end();
+  /// The object is on its way here, or was lost on its way out: a row of this host without an object is in order (L-163). Any
+  /// thread.
+  bool knows(const std::string& address) const;
+  /// It was lost on its way from here, and its row stays until somebody destroys it by its ref (L-164). Any thread.
+  bool is_lost(const std::string& address, object_generation generation) const;
+  void note_lost(const std::string& address, object_generation generation);
+  void forget_lost(const std::string& address);
+
+  /// Inside the unit.
+  move_pace pace;
 
   /// Set by tests, before the host starts; called in the unit or on a transport's thread.
   std::function<void(move_step step, const std::string& address)> on_step;
@@ -97,6 +108,7 @@ private:
   mutable std::mutex mutex_;
   std::map<unique_id, std::shared_ptr<source_move>> sources_;
   std::map<unique_id, std::shared_ptr<target_move>> targets_;
+  std::map<std::string, object_generation> lost_;
   std::map<std::string, unique_id> arriving_; ///< address of each object that is being prepared here: its move (L-109)
 };
 

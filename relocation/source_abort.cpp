@@ -96,10 +96,12 @@ task<void> source_move::until_forgotten() {
 
 /// From now on whoever wants to change something of it may.
 void source_move::end_changes() {
-  for (const auto& one : parts_)
+  for (const auto& one : parts_) {
     if (one.object->is_actor() && !unit_.join) // the end of a Join lets go of its Actor
       static_cast<actor_object&>(*one.object).end_change();
-  unit_.lead->end_move();
+    one.object->end_move();
+  }
+  unit_.lead->end_move(); // also where nothing was sealed
 }
 
 // -- back to work -----------------------------------------------------------------------------------------------------
@@ -107,9 +109,8 @@ void source_move::end_changes() {
 /// Captured work, then what was held, in order; only then new work (L-161).
 task<void> source_move::restore() {
   if (unit_.lead->fenced()) { // it was lost meanwhile, with the host's lease
-    drop_captured({error_kind::unavailable, described(address) + " was lost while it was to move"});
-    for (std::uint32_t i = 0; i < parts_.size(); ++i)
-      host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
+    auto disposing = dispose_parts({error_kind::unavailable, described(address) + " was lost while it was to move"});
+    co_await std::move(disposing);
     co_return;
   }
   for (std::uint32_t i = 0; i < parts_.size(); ++i)
@@ -165,7 +166,15 @@ void source_move::drop_captured(const error& why) {
 /// The target can never commit, and this side never runs the unit again: what was accepted ends with a name, the row stays
 /// (L-163, S-101).
 task<void> source_move::settle_lost() {
-  const error why{error_kind::unavailable, described(address) + " was lost on its way to node \"" + target_.node_rid + '"'};
+  for (const auto& to : hold_->parts()) // nobody takes its row for a leftover (L-163, L-164)
+    host_.moving.note_lost(to.address, to.generation);
+  auto disposing = dispose_parts({error_kind::unavailable, described(address) + " was lost on its way to node \"" + target_.node_rid + '"'});
+  co_await std::move(disposing);
+  host_.moving.step(move_step::settled_lost, address);
+}
+
+/// Without a callback: for the application it is elsewhere, or nowhere.
+task<void> source_move::dispose_parts(error why) {
   hold_->lose(why);
   drop_captured(why);
   for (auto& one : parts_) {
@@ -173,7 +182,7 @@ task<void> source_move::settle_lost() {
     host_.objects.erase(*one.object);
   }
   auto disposing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), why](execution_object&) {
-    for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) {
+    for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) { // the Spot last
       i->object->home().fail_operations(*i->object, why);
       i->object->refuse_waiting(why, true);
       i->object->dispose();
@@ -181,8 +190,7 @@ task<void> source_move::settle_lost() {
     return true;
   });
   co_await std::move(disposing);
-  host_.moving.step(move_step::settled_lost, address);
-  for (std::uint32_t i = 0; i < parts_.size(); ++i) // from here on the row says it: there is no object here any more
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) // from here on the row says it
     host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
 }
 

@@ -14,9 +14,11 @@ namespace zlink::detail {
 
 namespace {
 
-constexpr std::size_t chunk_bytes = 256 * 1024;
-/// Chunks of one unit that the target has not taken: replies and control of others pass between them (L-95).
-constexpr std::size_t chunk_window_bytes = 4 * chunk_bytes;
+/// Of one unit, that the target has not taken, or one chunk: whatever others send meanwhile waits behind so much in the socket
+/// (L-95).
+constexpr std::uint64_t most_under_way = 128 * 1024;
+/// So that one is on the way while the next is made: all that a unit may use of the budget at a time (L-92).
+constexpr std::size_t most_chunk_bytes = most_under_way / 2;
 constexpr std::chrono::milliseconds longest_look{50}; // between looks at the row
 constexpr std::chrono::seconds closing_patience{5};
 
@@ -37,6 +39,7 @@ bool source_move::send_restore() {
   request.target_lifecycle = target_.lifecycle.value;
   for (const auto& to : hold_->parts())
     request.parts.push_back({is_actor_address(to.address), std::string{id_in(to.address)}, to.generation.value, to.authority.value});
+  const auto chunk_bytes = std::min<std::size_t>(host_.options.relocation_chunk_bytes, most_chunk_bytes);
   request.total_bytes = payload_.size();
   request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes - 1) / chunk_bytes);
   request.sum = crc32c(0, payload_);
@@ -53,15 +56,22 @@ bool source_move::send_restore() {
 
 /// The report of the target frees room here, and is no acceptance of anything (L-94).
 void source_move::send_chunks() {
-  while (verdict_ == verdict::none && sent_bytes_ < payload_.size() && sent_bytes_ - taken_bytes_ < chunk_window_bytes) {
-    restore_chunk chunk;
-    chunk.attempt = attempt;
-    chunk.ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes);
+  const auto chunk_bytes = std::min<std::size_t>(host_.options.relocation_chunk_bytes, most_chunk_bytes);
+  while (verdict_ == verdict::none && sent_bytes_ < payload_.size()) {
     const auto size = std::min(chunk_bytes, payload_.size() - sent_bytes_);
-    const auto content = byte_view{payload_}.subspan(sent_bytes_, size);
-    chunk.content.assign(content.begin(), content.end());
+    if (sent_bytes_ != taken_bytes_ && sent_bytes_ - taken_bytes_ + size > most_under_way)
+      return;
+    if (!host_.moving.pace.take_bytes(target_.node_rid, size)) {
+      host_.moving.pace.wants_room([weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+          self->send_chunks();
+      });
+      return;
+    }
+    const auto ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes);
+    const auto chunk = encode_chunk({id, attempt, ordinal, byte_view{payload_}.subspan(sent_bytes_, size)});
     sent_bytes_ += size;
-    send(control_command::restore_chunk, encode(chunk));
+    link_->send_control(static_cast<std::uint16_t>(control_command::restore_chunk), chunk);
   }
 }
 

@@ -12,12 +12,35 @@ source_move::source_move(host_runtime& host, relocation_unit unit, placement::no
     record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)) {}
 
 source_move::~source_move() {
+  leave_pace();
+  if (sent_bytes_ > taken_bytes_)
+    host_.moving.pace.give_bytes(target_.node_rid, sent_bytes_ - taken_bytes_);
   for (auto* kept : {&captured_, &relayed_})
     for (auto& one : *kept)
       let_go(one);
 }
 
+void source_move::leave_pace() {
+  if (std::exchange(paced_, false))
+    host_.moving.pace.leave();
+}
+
 task<unit_end> source_move::run() {
+  if (!unit_.join) { // which holds somebody up already
+    auto entering = host_.moving.pace.enter();
+    co_await std::move(entering);
+    paced_ = true;
+  }
+  auto running = move_out();
+  auto end = co_await std::move(running);
+  leave_pace();
+  co_return end;
+}
+
+task<unit_end> source_move::move_out() {
+  if (ended_ || host_.time->now() >= deadline_)
+    co_return unit_end{false, ended_ ? relocate_reason::shutdown_requested : relocate_reason::deadline_exceeded,
+                       described(address) + " was not begun in time"};
   auto preparing = prepare();
   if (auto stays = co_await std::move(preparing))
     co_return *stays;
@@ -81,7 +104,9 @@ void source_move::refused(restore_refused why) {
 }
 
 void source_move::taken(std::uint64_t bytes) {
-  taken_bytes_ = std::max(taken_bytes_, bytes);
+  const auto more = std::min<std::uint64_t>(bytes, sent_bytes_);
+  if (more > taken_bytes_)
+    host_.moving.pace.give_bytes(target_.node_rid, more - std::exchange(taken_bytes_, more));
   send_chunks();
 }
 

@@ -49,6 +49,8 @@ private:
   };
   enum class verdict : std::uint8_t { none, ready, refused, lost };
 
+  task<unit_end> move_out();
+
   // Preparing, seal, capture (source_seal.cpp).
   task<std::optional<unit_end>> prepare();
   task<std::optional<unit_end>> prepare_all();
@@ -82,6 +84,8 @@ private:
   void drop_captured(const error& why);
   task<void> withdraw();
   task<void> settle_lost();
+  task<void> dispose_parts(error why);
+  void leave_pace();
   std::chrono::milliseconds interruption() const;
   void start_forgetting();
   task<void> until_forgotten();
@@ -109,6 +113,7 @@ private:
   std::uint32_t batch_ = 0;
   steady_time sealed_{};    ///< since when no turn begins
   steady_time submitted_{}; ///< when the cutover submit became terminal (L-183)
+  bool paced_ = false;      ///< has a place among those that are under way
   bool forgetting_ = false;
   bool left_ = false; ///< the target is the owner
   bool ended_ = false;

@@ -76,6 +76,7 @@ task<bool> source_move::seal() {
       host_.moving.step(move_step::sealed, address);
       co_return true;
     }
+    leave_pace(); // one that waits for its boundary holds nobody up (L-222)
     const auto now = host_.time->now();
     if (now >= deadline_ || ended_ || unit_.lead->fenced() || host_.ending())
       co_return false;
@@ -148,6 +149,8 @@ void source_move::let_parts_go() {
 /// Reception goes on, at the hold; ticks are not admitted any more (L-63).
 void source_move::seal_part(std::uint32_t index) {
   auto& object = *parts_[index].object;
+  if (index != 0)
+    static_cast<void>(object.begin_move()); // the first has said so before
   host_.objects.divert(object.address(), detours_[index]); // first: nobody finds it sealed with nothing in its place
   object.application_word().set(admission_word::sealed_bit);
   object.set_open(false);
@@ -180,6 +183,8 @@ task<bytes> source_move::capture_in_turn(std::stop_token cancel) {
   std::vector<std::optional<bytes>> states(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     auto& object = *parts_[i].object;
+    if (object.fenced())
+      throw operation_failed{error{error_kind::unavailable, described(object.address()) + " was lost while it was to move"}};
     const auto policy = object.is_actor() ? static_cast<actor_object&>(object).factory().policy
                                           : static_cast<spot_object&>(object).factory().policy;
     if (policy != relocation_policy::preserve_state)

@@ -10,6 +10,9 @@ namespace zlink::detail {
 
 namespace {
 
+/// What is claimed and not there yet takes no more memory than this (L-98).
+constexpr std::uint64_t most_reserved = 256ULL << 20;
+
 std::vector<object_generation> generations_of(const restore_request& request) {
   std::vector<object_generation> all;
   for (const auto& part : request.parts)
@@ -55,7 +58,7 @@ void target_move::repeated() {
     send(control_command::relay_ready, encode(attempt_note{request_.attempt}));
 }
 
-void target_move::chunk(restore_chunk part) {
+void target_move::chunk(const chunk_view& part) {
   std::uint64_t size = 0;
   bool complete = false;
   {
@@ -64,7 +67,8 @@ void target_move::chunk(restore_chunk part) {
       broken_ = broken_ || part.ordinal > next_chunk_; // an earlier one comes again after a repeated request
       complete = broken_;
     } else {
-      ++next_chunk_;
+      if (next_chunk_++ == 0)
+        payload_.reserve(std::min(request_.total_bytes, most_reserved));
       payload_.insert(payload_.end(), part.content.begin(), part.content.end());
       complete = payload_.size() >= request_.total_bytes || next_chunk_ == request_.chunks;
     }

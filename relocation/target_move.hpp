@@ -34,7 +34,7 @@ public:
   void register_queue();
   bool same(const restore_request& again) const noexcept;
   void repeated();
-  void chunk(restore_chunk part);
+  void chunk(const chunk_view& part);
   void relayed(const relayed_message& what);
   void cutover(const cutover_mark& mark);
   void abandoned();

@@ -106,6 +106,10 @@ inline constexpr std::uint32_t redis_max_in_flight = 1024;
 inline constexpr milliseconds route_cache_max_age{15'000};
 /// How long a moved object's former owner passes messages on; 0 stands for no follow (M-77).
 inline constexpr milliseconds message_follow_duration{30'000};
+/// `relocation.payload_chunk_limit_bytes` (L-91).
+inline constexpr std::uint32_t relocation_chunk_bytes = 256 * 1024;
+/// `relocation.in_flight_payload_budget_bytes`, to each node (L-93).
+inline constexpr std::uint64_t relocation_in_flight_bytes = 16ULL << 20;
 /// `relocation.cutover_wait_timeout_ms` (L-138, L-139).
 inline constexpr milliseconds relocation_cutover_wait{1'000};
 /// When both are on, the cache age stays at least this much below the follow duration (M-77).

@@ -106,6 +106,11 @@ struct host_options {
   std::chrono::milliseconds message_follow_duration = defaults::message_follow_duration;
   /// How long the target of a move waits for the cutover, and the source may send all of it again (L-138, L-139).
   std::chrono::milliseconds relocation_cutover_wait = defaults::relocation_cutover_wait;
+  /// The state of moving objects travels in pieces of at most so many bytes, 1 KiB to 32 MiB (L-91, L-92).
+  std::uint32_t relocation_chunk_bytes = defaults::relocation_chunk_bytes;
+  /// Bytes of such pieces that a target has not taken, to one node and to all; 0: no bound (L-93).
+  std::uint64_t relocation_in_flight_bytes = defaults::relocation_in_flight_bytes;
+  std::uint64_t relocation_node_in_flight_bytes = 0;
   std::uint32_t application_lane_records = defaults::application_lane_records; ///< below 2^24; 0: the default (X-78)
   std::uint64_t application_lane_bytes = defaults::application_lane_bytes;     ///< below 2^36; 0: the default (X-78)
   std::chrono::milliseconds owner_time_slice = defaults::owner_time_slice;     ///< X-72

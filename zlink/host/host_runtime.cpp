@@ -151,6 +151,10 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     mistakes.push_back("store_failure_grace must not be negative");
   if (options.route_cache_max_age.count() < 0)
     mistakes.push_back("route_cache_max_age must not be negative; 0 turns the cache off");
+  if (options.relocation_cutover_wait.count() <= 0)
+    mistakes.push_back("relocation_cutover_wait must be positive");
+  if (options.relocation_chunk_bytes < 1024 || options.relocation_chunk_bytes > (32U << 20))
+    mistakes.push_back("relocation_chunk_bytes must be 1 KiB to 32 MiB: a larger piece fits into no frame");
   if (options.message_follow_duration.count() < 0)
     mistakes.push_back("message_follow_duration must not be negative; 0 turns following off");
   if (options.max_jobs > 2'147'483'647)

@@ -108,6 +108,8 @@ memberships::asker memberships::asker::here() noexcept {
 }
 
 task<bool> memberships::destroy_here(counted_ptr<actor_object> actor, steady_time due, asker by) {
+  if (actor->is_moving())
+    refuse(error_kind::unavailable, described(actor->address()) + " is moving to another node");
   if (actor->fenced() || actor->application_word().has(admission_word::sealed_bit))
     co_return true; // somebody has ended it (J-137)
   auto at = actor->spot();

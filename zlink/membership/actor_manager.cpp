@@ -129,6 +129,11 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, asker by
     auto releasing = host_.spots.release_dead(address, row->generation, *seen);
     co_return co_await std::move(releasing);
   }
+  if (const auto* own = host_.find_node(row->node.mesh_name);
+      own != nullptr && own->identity == row->node && host_.moving.is_lost(address, row->generation)) {
+    auto releasing = host_.spots.release_lost(address, *seen, due);
+    co_return co_await std::move(releasing);
+  }
   if (placement::is_moving(*row) || row->aggregate)
     refuse(error_kind::unavailable, described(address) + " moves");
   if (auto here = host_.objects.find_actor(who.actor_id); here && here->generation() == row->generation) {

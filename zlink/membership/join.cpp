@@ -227,6 +227,8 @@ task<result<memberships::target>> memberships::find_user_target(const join& j) {
     const auto& factory = here->factory();
     if (factory.kind != spot_kind::user || factory.actor_class != j.actor->factory().instance_type)
       co_return other_type();
+    if (here->is_moving())
+      co_return error{error_kind::unavailable, described(id) + " is moving to another node"};
     if (here->application_word().has(admission_word::staging_bit | admission_word::sealed_bit) || here->mesh_name() != j.actor->mesh_name())
       co_return error{error_kind::not_found, "there is no " + described(id)};
     if (auto why = host_.refuse(host_work::placement_here)) // J-164
@@ -279,6 +281,8 @@ task<result<actor_join_response>> memberships::ask_gate(spot_object& spot, std::
   outcome_of<actor_join_response> waiting{within(*host_.infra, std::move(gate), due, "on_actor_join of " + described(spot.id()),
                                                         std::shared_ptr<std::atomic<bool>>{asked, &asked->over})};
   auto answer = co_await waiting;
+  if (answer && asked->closed.load() && held->is_moving())
+    co_return error{error_kind::unavailable, described(spot.id()) + " is moving to another node"};
   if (answer && asked->closed.load())
     co_return error{error_kind::not_found, described(spot.id()) + " has closed"};
   if (!answer) { // the step may come still, or be under way: only the gate knows

@@ -1,5 +1,6 @@
 #include "zlink/messaging/mesh_links.hpp"
 
+#include "relocation/lane_frames.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/call_start.hpp"
 #include "zlink/messaging/control_frames.hpp"
@@ -334,6 +335,10 @@ void mesh_links::take(link_session& link, byte_view frame, steady_time arrived, 
 void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view payload) {
   control_envelope envelope;
   try {
+    if (command == static_cast<std::uint16_t>(control_command::restore_chunk)) { // large, and in no envelope
+      node_.host().moving.arrived(node_, link, control_command::restore_chunk, decode_chunk(payload).move, payload);
+      return;
+    }
     envelope = decode<control_envelope>(payload);
     if (command == static_cast<std::uint16_t>(control_command::stale_route)) {
       const auto told = decode<stale_route>(envelope.body);

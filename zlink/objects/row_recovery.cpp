@@ -17,7 +17,7 @@ std::chrono::milliseconds patience_of(const placement::pending_creation& pending
 void row_recovery::note_own_row(const std::string& id, const placement::row_record& row) {
   const auto address = placement::address_of(row.kind, id);
   const auto known = suspects_.find(address);
-  if (host_.objects.find_any(address) || host_.refuse(host_work::placement_here)) {
+  if (host_.objects.find_any(address) || host_.moving.knows(address) || host_.refuse(host_work::placement_here)) {
     if (known != suspects_.end())
       suspects_.erase(known);
     return;

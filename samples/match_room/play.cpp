@@ -43,12 +43,13 @@ int open_matches(const arena& where, const options& chosen) {
   return 0;
 }
 
-int play(const arena& where, const options& chosen) {
+int play(const arena& where, const options& chosen, const std::function<void()>& begun) {
   const stop_signal stop; // before any thread
   visitor here{where};
   crowd all{here.host(), chosen.matches, chosen.players};
   all.remember();
   std::cout << "players: play\n" << std::flush;
+  begun();
   all.play(stop);
   const auto seen = ask_all(all);
   print_owners(all, seen);

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -35,6 +37,8 @@ public:
 private:
   void start_node(std::uint64_t version);
   void replace_oldest(std::uint64_t version);
+  /// Returns when they play.
+  void start_players();
   /// Any command that ends by itself.
   void do_once(const std::string& name, const std::function<int()>& command);
   /// Waits until it has ended, while everybody else is well. Its exit code.
@@ -58,6 +62,18 @@ void stage::start_node(std::uint64_t version) {
   about.name = "node-" + std::to_string(++named_);
   about.version = version;
   nodes_.emplace_back(about.name, [about, this] { return serve(where_, about); });
+}
+
+void stage::start_players() {
+  int ends[2]{};
+  if (::pipe(ends) != 0)
+    throw std::runtime_error{"no pipe: the system has no room for one"};
+  players_.emplace("players", [&, this] { return play(where_, chosen_, [&] { ::close(ends[1]); }); });
+  ::close(ends[1]); // the players have the last one
+  pollfd begun{.fd = ends[0], .events = POLLIN, .revents = 0};
+  while (::poll(&begun, 1, 0) == 0) // closed, which says that they play
+    play_for(50ms);
+  ::close(ends[0]);
 }
 
 void stage::do_once(const std::string& name, const std::function<int()>& command) {
@@ -119,7 +135,7 @@ int stage::run() {
   auto order = chosen_;
   order.nodes = nodes_at_once;
   do_once("open", [&] { return open_matches(where_, order); });
-  players_.emplace("players", [this] { return play(where_, chosen_); });
+  start_players();
   play_for(between);
   for (std::uint64_t version = 2; version <= chosen_.deploys + 1; ++version)
     for (std::size_t i = 0; i < nodes_at_once; ++i)

@@ -109,9 +109,10 @@ message_header decode_header(view_reader& in) {
   message_header h;
   const auto first = static_cast<std::uint8_t>(in.byte());
   const auto kind = first & header_kind_mask;
-  if (kind > static_cast<std::uint8_t>(target_kind::publish))
+  const bool followed = kind == header_followed_spot || kind == header_followed_actor;
+  if (!followed && kind > static_cast<std::uint8_t>(target_kind::publish))
     in.fail("unknown target kind");
-  h.target = static_cast<target_kind>(kind);
+  h.target = !followed ? static_cast<target_kind>(kind) : kind == header_followed_actor ? target_kind::actor : target_kind::spot;
   h.target_id = in.id();
   if (h.target == target_kind::publish) {
     h.topic = in.utf8();
@@ -128,8 +129,11 @@ message_header decode_header(view_reader& in) {
     auto& fence = h.fence.emplace();
     fence.object = in.number<object_generation>(generation_limit);
     fence.authority = in.number<authority_generation>(generation_limit);
-    fence.hops = static_cast<std::uint8_t>(in.byte());
+    if (followed && (fence.hops = static_cast<std::uint8_t>(in.byte())) == 0)
+      in.fail("a followed message without hops");
   }
+  if (followed && !h.fence)
+    in.fail("a followed message that says of no owner");
   h.instance_intent = (first & header_intent) != 0;
   if ((first & header_activation) != 0) {
     auto& activation = h.activation.emplace();

@@ -99,7 +99,10 @@ std::size_t header_bound(const message_header& h) noexcept {
 }
 
 void put_header(span_writer& out, const message_header& h) noexcept {
-  std::uint8_t first = static_cast<std::uint8_t>(h.target);
+  const bool followed = h.fence && h.fence->hops != 0;
+  std::uint8_t first = !followed ? static_cast<std::uint8_t>(h.target)
+                       : h.target == target_kind::actor ? header_followed_actor
+                                                        : header_followed_spot;
   first |= h.flow.empty() ? 0 : header_flow;
   first |= h.fence ? header_fence : 0;
   first |= h.instance_intent ? header_intent : 0;
@@ -116,7 +119,8 @@ void put_header(span_writer& out, const message_header& h) noexcept {
   if (h.fence) {
     out.varint(h.fence->object.value);
     out.varint(h.fence->authority.value);
-    out.byte(h.fence->hops);
+    if (followed)
+      out.byte(h.fence->hops);
   }
   if (h.activation) {
     out.text(h.activation->stable_type);

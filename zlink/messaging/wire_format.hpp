@@ -12,6 +12,9 @@ inline constexpr std::uint8_t message_metadata_flag = 0x04;
 
 // First byte of an encoded header: the target kind in the low three bits.
 inline constexpr std::uint8_t header_kind_mask = 0x07;
+// A Spot or an Actor, to a former owner of which the message had been sent: how often stands behind the fence (L-182).
+inline constexpr std::uint8_t header_followed_spot = 5;
+inline constexpr std::uint8_t header_followed_actor = 6;
 inline constexpr std::uint8_t header_flow = 0x08;
 inline constexpr std::uint8_t header_fence = 0x10;
 inline constexpr std::uint8_t header_intent = 0x20;

@@ -111,6 +111,23 @@ void decode_everything(byte_view batch) {
 
 } // namespace
 
+TEST_CASE("L-182 D-15 a followed message says how often it was sent on, and nothing else does") {
+  for (const auto target : {target_kind::spot, target_kind::actor})
+    for (const std::uint8_t hops : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{8}}) {
+      message_header header;
+      header.target = target;
+      header.target_id = "cart";
+      header.operation = {1, 2};
+      header.fence = message_fence{{300}, {7}, hops};
+      frame_buffer buffer;
+      begin_message(buffer, header, {"p", "text/x", {}}, false, false);
+      const auto frame = buffer.finish();
+      frame_reader reader{frame};
+      const auto read = decode_message(reader.next(1000).body);
+      CHECK(read.header == header);
+    }
+}
+
 TEST_CASE("D-15 the bytes of protocol version 1 do not change") {
   frame_buffer buffer;
   message_header h;

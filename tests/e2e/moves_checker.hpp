@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace zlink::test {
 
@@ -28,6 +29,19 @@ findings whole_streams(const evidence& seen);
 
 /// What an object says in the end is what its turns amount to, over all its incarnations (L-23). Ticks go on behind that.
 findings true_tallies(const evidence& seen, const std::map<std::string, std::string>& told);
+
+/// From the order to end until the process was gone.
+struct ending {
+  steady_time from;
+  steady_time to;
+};
+
+/// The run without the calls that a process may cost which ends while others still take their way over it (L-231, L-249):
+/// requests that were under way then and ended in `unavailable` or `shutting_down` (L-260), and one-way messages that never
+/// ran, sent then or at most `flight` before. `excess` gets those beyond the first of a sender, id and ending: by then its
+/// process knows better (M-79).
+evidence without_excused(const evidence& seen, const std::vector<ending>& endings, std::chrono::milliseconds flight,
+                         findings& excess);
 
 /// How long nothing ran where an id changed its incarnation: from the last turn of one to the first of the next. Load that
 /// came late is part of it.

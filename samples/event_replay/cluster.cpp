@@ -1,6 +1,5 @@
 #include "cluster.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 #include <stdexcept>
@@ -24,31 +23,22 @@ void await_peers(zlink::mesh_node& node, std::size_t count) {
 
 } // namespace
 
-cluster::cluster(std::size_t nodes) {
+cluster::cluster(std::size_t nodes) : size_(nodes) {
   for (std::size_t i = 0; i < nodes; ++i) {
     auto& host = add_host();
     host.use_store(store_); // hosts that share a store find each other
     serve_packages(host.add_mesh(shared_mesh::name).rid_prefix(node_prefix(i)));
     host.start();
-    rids_.push_back(host.mesh(shared_mesh::name).rid());
   }
   for (auto& host : hosts_)
     zlink::sync_wait(host->mesh(shared_mesh::name).until_peers_ready(nodes - 1));
 }
 
-cluster::cluster(std::size_t nodes, const shared_mesh& shared) {
+cluster::cluster(std::size_t nodes, const shared_mesh& shared) : size_(nodes) {
   auto& host = add_host();
   auto& client = shared.declare(host).rid_prefix("replay").object_client();
   host.start();
   await_peers(client, nodes);
-  const auto listed = zlink::sync_wait(host.queries().nodes(shared_mesh::name));
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const auto named = std::ranges::find_if(
-      listed, [&](const zlink::listed_node& one) { return one.node_rid.starts_with(node_prefix(i) + '-'); });
-    if (named == listed.end())
-      throw std::runtime_error{node_prefix(i) + " is not among the nodes of the mesh"};
-    rids_.push_back(named->node_rid);
-  }
 }
 
 cluster::~cluster() {
@@ -57,8 +47,8 @@ cluster::~cluster() {
 }
 
 std::size_t cluster::index_of(const std::string& rid) const {
-  const auto at = std::ranges::find(rids_, rid);
-  if (at == rids_.end())
-    throw std::logic_error{"no node has the routing id " + rid};
-  return static_cast<std::size_t>(at - rids_.begin());
+  for (std::size_t i = 0; i < size_; ++i)
+    if (rid.starts_with(node_prefix(i) + '-'))
+      return i;
+  throw std::logic_error{"no node has the routing id " + rid};
 }

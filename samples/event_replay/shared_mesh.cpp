@@ -1,12 +1,19 @@
 #include "shared_mesh.hpp"
 
 #include "package_spot.hpp"
+#include "rolling.hpp"
 
 #include <zlink/redis_store.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <initializer_list>
+#include <iostream>
+#include <optional>
 #include <utility>
+
+#include <unistd.h>
 
 namespace {
 
@@ -46,13 +53,57 @@ std::string node_prefix(std::size_t index) { return "node-" + std::to_string(ind
 
 void serve_packages(zlink::mesh_node& node) {
   node.object_server().add_instance_spot_factory<package_spot>(package_spot::type,
-                                                               [](auto& factory) { factory.disable_relocation(); });
+                                                               [](auto& factory) {
+                                                                 factory.preserve_state_with(package_adapter{});
+                                                               });
 }
 
-int run_node(std::size_t index, const shared_mesh& shared) {
+namespace {
+
+zlink::host_options node_options() {
   zlink::host_options options;
   options.shutdown_deadline = 10s; // a Redis that has gone cannot be told that the node ends
-  zlink::host host{options};
+  return options;
+}
+
+/// The first of these signals, all of them blocked; 0 if none comes in time.
+int await_signal(std::initializer_list<int> all, std::optional<std::chrono::seconds> patience = std::nullopt) {
+  sigset_t which;
+  ::sigemptyset(&which);
+  for (const int one : all)
+    ::sigaddset(&which, one);
+  const timespec limit{patience.value_or(0s).count(), 0};
+  const int received = patience ? ::sigtimedwait(&which, nullptr, &limit) : ::sigwaitinfo(&which, nullptr);
+  return received < 0 ? 0 : received;
+}
+
+/// True if everything has left the host, which goes on passing late messages on.
+bool empty(zlink::host& host) {
+  const auto moved = zlink::sync_wait(host.relocate({.deadline = 60s}));
+  if (moved.outcome == zlink::relocate_outcome::relocated)
+    return true;
+  std::cerr << "event_replay: a node cannot be emptied: " << zlink::to_string(moved.reason) << '\n';
+  return false;
+}
+
+} // namespace
+
+int run_node(std::size_t index, const shared_mesh& shared) {
+  zlink::host host{node_options()};
   serve_packages(shared.declare(host).rid_prefix(node_prefix(index)));
   return host.run();
+}
+
+int run_replaceable_node(std::size_t index, const shared_mesh& shared) {
+  zlink::host host{node_options()};
+  serve_packages(shared.declare(host).rid_prefix(node_prefix(index)));
+  host.start();
+  if (await_signal({SIGTERM, SIGINT, node_leaves}) == node_leaves) {
+    if (!empty(host))
+      return 1;
+    ::kill(::getppid(), node_leaves);
+    while (!host.status().safe_to_shutdown && await_signal({SIGTERM, SIGINT}, 1s) == 0) {
+    }
+  }
+  return zlink::sync_wait(host.shutdown()).outcome == zlink::shutdown_outcome::stopped ? 0 : 1;
 }

@@ -28,3 +28,6 @@ std::string node_prefix(std::size_t index);
 void serve_packages(zlink::mesh_node& node);
 /// The life of a node process: serves until SIGTERM. Returns the exit code.
 int run_node(std::size_t index, const shared_mesh& shared);
+/// The same, and it may be replaced: told `node_leaves`, it hands its packages to other nodes, tells its parent the same
+/// signal, and ends when nobody's messages come this way any more.
+int run_replaceable_node(std::size_t index, const shared_mesh& shared);

@@ -35,7 +35,7 @@ cluster::cluster(std::size_t nodes) : size_(nodes) {
 }
 
 cluster::cluster(std::size_t nodes, const shared_mesh& shared) : size_(nodes) {
-  auto& host = add_host();
+  auto& host = add_host(shared_mesh::options());
   auto& client = shared.declare(host).rid_prefix("replay").object_client();
   host.start();
   await_peers(client, nodes);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 class cluster {
@@ -33,7 +34,9 @@ public:
   std::size_t index_of(const std::string& rid) const;
 
 private:
-  zlink::host& add_host() { return *hosts_.emplace_back(std::make_unique<zlink::host>()); }
+  zlink::host& add_host(zlink::host_options options = {}) {
+    return *hosts_.emplace_back(std::make_unique<zlink::host>(std::move(options)));
+  }
 
   zlink::embedded_store store_; // before the hosts, which use it to their end
   std::vector<std::unique_ptr<zlink::host>> hosts_;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::nanoseconds share_lasts = 500ms;
+constexpr std::chrono::nanoseconds share_lasts = 1s;
 
 } // namespace
 

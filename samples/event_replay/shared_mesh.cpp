@@ -5,12 +5,12 @@
 
 #include <zlink/redis_store.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <initializer_list>
 #include <iostream>
-#include <optional>
 #include <utility>
 
 #include <unistd.h>
@@ -18,6 +18,8 @@
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto looks_for_news = 200ms; // of other nodes
 
 /// 32 characters that nobody guesses.
 std::string random_text() {
@@ -33,6 +35,13 @@ std::string random_text() {
 }
 
 } // namespace
+
+zlink::host_options shared_mesh::options() {
+  zlink::host_options options;
+  options.shutdown_deadline = 10s; // a Redis that has gone cannot be told that the node ends
+  options.discovery_polling_interval = looks_for_news;
+  return options;
+}
 
 shared_mesh shared_mesh::fresh(std::string redis_url) {
   return {std::move(redis_url), "event_replay:" + random_text(), random_text()};
@@ -60,25 +69,22 @@ void serve_packages(zlink::mesh_node& node) {
 
 namespace {
 
-zlink::host_options node_options() {
-  zlink::host_options options;
-  options.shutdown_deadline = 10s; // a Redis that has gone cannot be told that the node ends
-  return options;
-}
-
 /// The first of these signals, all of them blocked; 0 if none comes in time.
-int await_signal(std::initializer_list<int> all, std::optional<std::chrono::seconds> patience = std::nullopt) {
+int await_signal(std::initializer_list<int> all, std::chrono::nanoseconds patience = 24h) {
   sigset_t which;
   ::sigemptyset(&which);
   for (const int one : all)
     ::sigaddset(&which, one);
-  const timespec limit{patience.value_or(0s).count(), 0};
-  const int received = patience ? ::sigtimedwait(&which, nullptr, &limit) : ::sigwaitinfo(&which, nullptr);
-  return received < 0 ? 0 : received;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience);
+  const timespec limit{seconds.count(), (patience - seconds).count()};
+  return std::max(::sigtimedwait(&which, nullptr, &limit), 0);
 }
 
 /// True if everything has left the host, which goes on passing late messages on.
 bool empty(zlink::host& host) {
+  // A first line that another node has sent here before it read that nothing may come to life here any more would be refused.
+  host.mesh(shared_mesh::name).placement_weight(0);
+  await_signal({}, 3 * looks_for_news);
   const auto moved = zlink::sync_wait(host.relocate({.deadline = 60s}));
   if (moved.outcome == zlink::relocate_outcome::relocated)
     return true;
@@ -89,16 +95,19 @@ bool empty(zlink::host& host) {
 } // namespace
 
 int run_node(std::size_t index, const shared_mesh& shared) {
-  zlink::host host{node_options()};
+  zlink::host host{shared_mesh::options()};
   serve_packages(shared.declare(host).rid_prefix(node_prefix(index)));
   return host.run();
 }
 
 int run_replaceable_node(std::size_t index, const shared_mesh& shared) {
-  zlink::host host{node_options()};
+  zlink::host host{shared_mesh::options()};
   serve_packages(shared.declare(host).rid_prefix(node_prefix(index)));
   host.start();
-  if (await_signal({SIGTERM, SIGINT, node_leaves}) == node_leaves) {
+  int told = 0;
+  while (told == 0)
+    told = await_signal({SIGTERM, SIGINT, node_leaves});
+  if (told == node_leaves) {
     if (!empty(host))
       return 1;
     ::kill(::getppid(), node_leaves);

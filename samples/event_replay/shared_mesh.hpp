@@ -16,6 +16,8 @@ struct shared_mesh {
   /// Keeps out whoever else has a shell on this machine.
   std::string secret;
 
+  /// For the hosts of processes.
+  static zlink::host_options options();
   /// A mesh of its own on that Redis.
   static shared_mesh fresh(std::string redis_url);
   /// Gives the host its stores and declares its node. Roles are the caller's matter.

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <poll.h>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,6 +46,27 @@ cluster::cluster(std::size_t nodes, const shared_mesh& shared) : size_(nodes) {
 cluster::~cluster() {
   for (auto& host : hosts_)
     host->shutdown(); // begins; the host's destructor waits for its end
+}
+
+void cluster::await_all() {
+  const zlink::system_clock clock;
+  const auto until = clock.now() + patience;
+  auto& host = next();
+  const auto reached = [&](const zlink::listed_node& node) {
+    auto knocking = host.nodes().request_to_node(shared_mesh::name, node.node_rid, knock{}).timeout(1s).submit<knocked>();
+    return zlink::sync_wait(zlink::as_result(std::move(knocking))).has_value();
+  };
+  for (;;) {
+    std::size_t found = 0;
+    for (const auto& node : zlink::sync_wait(host.queries().nodes(shared_mesh::name)))
+      if (node.live && node.state == "serving" && node.placement_weight > 0 && reached(node))
+        ++found;
+    if (found >= size_)
+      return;
+    if (clock.now() >= until)
+      throw std::runtime_error{"a node that replaces another one cannot be reached"};
+    ::poll(nullptr, 0, 10);
+  }
 }
 
 std::size_t cluster::index_of(const std::string& rid) const {

@@ -30,6 +30,9 @@ public:
   std::size_t size() const { return size_; }
   /// A host to speak through, one after the other. Any thread.
   zlink::host& next() { return *hosts_[turn_.fetch_add(1, std::memory_order_relaxed) % hosts_.size()]; }
+  /// Returns when all nodes that take packages can be reached, those that have replaced others included; throws
+  /// `std::runtime_error` if that takes too long.
+  void await_all();
   /// Which node has this routing id, or had it before it was replaced.
   std::size_t index_of(const std::string& rid) const;
 

@@ -102,7 +102,7 @@ replay_result replay(const package_log& log, cluster& nodes, std::size_t outstan
   std::size_t taken = 0;
   for (const auto& entry : log.entries) {
     if (pace)
-      pace->await_line(taken);
+      pace->await_line(taken, nodes);
     lines.add(entry);
     shown.show(++taken);
   }

@@ -1,5 +1,7 @@
 #include "rolling.hpp"
 
+#include "cluster.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
@@ -24,10 +26,12 @@ rolling_pace::rolling_pace(std::size_t lines, std::size_t nodes)
 
 rolling_pace::~rolling_pace() { ::close(replaced_); }
 
-void rolling_pace::await_line(std::size_t index) {
+void rolling_pace::await_line(std::size_t index, cluster& nodes) {
   while (share_ + 1 < shares_ && index >= first_of(share_ + 1)) {
-    if (share_ > 0)
+    if (share_ > 0) {
       await_node();
+      nodes.await_all();
+    }
     if (++share_ + 1 == shares_)
       break;
     begun_ = clock_.now();

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstddef>
 
+class cluster;
+
 /// From the replay to the process that started it: the share of the next node has begun.
 inline constexpr int share_has_begun = SIGUSR2;
 /// To a node: leave. From it to who started it: it is empty.
@@ -22,8 +24,8 @@ public:
   rolling_pace& operator=(const rolling_pace&) = delete;
 
   /// The replay: returns when line `index`, from 0 on, may be sent. Lines of a share go out over a while, and the share
-  /// after it waits until the node is replaced.
-  void await_line(std::size_t index);
+  /// after it waits until the node is replaced, and the new one reached.
+  void await_line(std::size_t index, cluster& nodes);
   /// Whoever replaces nodes: one more has been.
   void node_replaced() const;
 

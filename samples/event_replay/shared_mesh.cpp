@@ -61,6 +61,7 @@ zlink::mesh_node& shared_mesh::declare(zlink::host& host) const {
 std::string node_prefix(std::size_t index) { return "node-" + std::to_string(index + 1); }
 
 void serve_packages(zlink::mesh_node& node) {
+  node.add_node_handler([](const knock&, const zlink::message_context&) { return knocked{}; });
   node.object_server().add_instance_spot_factory<package_spot>(package_spot::type,
                                                                [](auto& factory) {
                                                                  factory.preserve_state_with(package_adapter{});

@@ -6,6 +6,12 @@
 #include <cstddef>
 #include <string>
 
+/// Whether a node can be reached, and its answer.
+struct knock {};
+struct knocked {};
+ZLINK_PACKET(knock, "packages.knock")
+ZLINK_PACKET(knocked, "packages.knocked")
+
 struct shared_mesh {
   /// The mesh's name, whether its nodes share a process or a Redis.
   static constexpr const char* name = "packages";

@@ -123,27 +123,19 @@ findings true_tallies(const evidence& seen, const std::map<std::string, std::str
   return all;
 }
 
-evidence without_excused(const evidence& seen, const std::vector<ending>& endings, std::chrono::milliseconds flight,
-                         findings& excess) {
+evidence without_excused(const evidence& seen, const std::vector<ending>& endings, std::chrono::milliseconds flight) {
   std::set<message_key> run;
   for (const auto& process : seen)
     for (const auto& t : process.turns)
       run.insert({t.id, t.sender, t.number});
-  std::set<std::tuple<std::string, std::string, std::size_t>> once; // id, sender, ending
   const auto excused = [&](const call& c) {
     const bool refused = c.outcome == "unavailable" || c.outcome == "shutting_down";
     const bool lost = c.one_way && c.outcome == "ok" && !run.contains({c.id, c.sender, c.number});
-    for (std::size_t i = 0; c.end && (refused || lost) && i < endings.size(); ++i) {
-      const bool under_way = c.start <= endings[i].to && *c.end >= endings[i].from;
-      const bool in_flight = c.start <= endings[i].to && c.start >= endings[i].from - flight;
-      if (!(refused && under_way) && !(lost && in_flight))
-        continue;
-      if (!once.emplace(c.id, c.sender, i).second)
-        excess.push_back("number " + std::to_string(c.number) + " of " + c.sender + " to " + c.id
-                         + " is not the first that this ending costs");
-      return true;
-    }
-    return false;
+    return c.end && std::any_of(endings.begin(), endings.end(), [&](const ending& e) {
+      const bool under_way = c.start <= e.to && *c.end >= e.from;
+      const bool in_flight = c.start <= e.to && c.start >= e.from - flight;
+      return (refused && under_way) || (lost && in_flight);
+    });
   };
   auto rest = seen;
   for (auto& process : rest)

@@ -38,10 +38,8 @@ struct ending {
 
 /// The run without the calls that a process may cost which ends while others still take their way over it (L-231, L-249):
 /// requests that were under way then and ended in `unavailable` or `shutting_down` (L-260), and one-way messages that never
-/// ran, sent then or at most `flight` before. `excess` gets those beyond the first of a sender, id and ending: by then its
-/// process knows better (M-79).
-evidence without_excused(const evidence& seen, const std::vector<ending>& endings, std::chrono::milliseconds flight,
-                         findings& excess);
+/// ran, sent then or at most `flight` before.
+evidence without_excused(const evidence& seen, const std::vector<ending>& endings, std::chrono::milliseconds flight);
 
 /// How long nothing ran where an id changed its incarnation: from the last turn of one to the first of the next. Load that
 /// came late is part of it.

@@ -262,15 +262,17 @@ std::string commands::channel_weight(words& in) {
   return "ok";
 }
 
-/// A User Spot of that id, and walkers that it takes in: "room ID WALKERS COUNT". For "-" they stay where they began.
+/// A User Spot of that type and id, and walkers that it takes in: "room TYPE ID WALKERS COUNT". For the id "-" they stay where
+/// they began.
 std::string commands::make_room(words& in) {
+  std::string type;
   std::string id;
   std::string who;
   std::size_t count = 0;
-  in >> id >> who >> count;
+  in >> type >> id >> who >> count;
   try {
     if (id != "-")
-      sync_wait(host_.spots().get_or_create(id, room_type).submit());
+      sync_wait(host_.spots().get_or_create(id, type).submit());
     for (std::size_t i = 0; i < count; ++i) {
       const auto name = who + std::to_string(i);
       sync_wait(host_.actors().create(name, walker_type).submit());

@@ -35,6 +35,9 @@ void host_objects(object_server_builder server, process_log& log) {
     .add_spot_factory<room>(room_type, [&log](auto& factory) {
       factory.construct_with(logged<room, spot_context>(log)).preserve_state_with(room_adapter{});
     })
+    .add_spot_factory<club>(club_type, [&log](auto& factory) {
+      factory.construct_with(logged<club, spot_context>(log)).per_actor().recreate_on_relocation();
+    })
     .add_actor_factory<walker>(walker_type, [&log](auto& factory) {
       factory.construct_with(logged<walker, actor_context>(log)).preserve_state_with(walker_adapter{});
     });

@@ -16,6 +16,7 @@ struct set_out {
 ZLINK_PACKET(set_out, "e2e.set_out", room)
 
 inline constexpr const char* room_type = "room";
+inline constexpr const char* club_type = "club";
 inline constexpr const char* walker_type = "walker";
 inline constexpr const char* clock_name = "clock"; ///< of the sender that a tick counts as
 inline constexpr std::chrono::milliseconds clock_period{50};
@@ -87,5 +88,24 @@ private:
   void on_clock(const timer_tick& tick) { notes.whole_turn(clock_name, tick.delivery_index); }
 };
 using room_adapter = diary_adapter<spot_adapter<room>, room>;
+
+/// A PerActor room: its members have gates of their own, and it keeps nothing when it moves (L-25).
+class club final : public walked<spot<walker>> {
+public:
+  club(spot_context made, process_log& log)
+    : walked(std::move(made)), notes(log, context().spot_id(), context().object_generation()) {}
+
+  void configure() override {
+    walked::configure();
+    context().handlers().add_packet<&club::on_stroke>().add_packet<&club::on_mark>();
+  }
+  task<actor_join_response> on_actor_join(std::string, const message&) override { co_return accept(); }
+
+  diary notes;
+
+private:
+  stroke_done on_stroke(const stroke& m, const message_context&) { return notes.whole_turn(m.sender, m.number); }
+  void on_mark(const mark& m, const message_context&) { notes.whole_turn(m.sender, m.number); }
+};
 
 } // namespace zlink::test

@@ -65,7 +65,7 @@ commands::commands(process_log& log, load& work, host& served)
            {"where", &commands::where},     {"release", &commands::release},
            {"weight", &commands::placement_weight}, {"channel_weight", &commands::channel_weight},
            {"room", &commands::make_room},  {"relocate", &commands::relocate_all},
-           {"tallies", &commands::tallies}},
+           {"tallies", &commands::tallies}, {"count", &commands::count_objects}},
     ending_(::eventfd(0, EFD_CLOEXEC)) {}
 
 void commands::begin() {
@@ -292,6 +292,12 @@ std::string commands::relocate_all(words& in) {
   if (!end.has_value())
     return outcome_of(end);
   return std::string{"ok "} + to_string(end->outcome) + ' ' + to_string(end->reason);
+}
+
+/// Spots, Entry Spots among them, and Actors.
+std::string commands::count_objects(words&) {
+  const auto now = host_.status();
+  return "ok " + std::to_string(now.spots) + ' ' + std::to_string(now.actors);
 }
 
 /// What the objects say that they have served: "tallies spots|walkers IDS".

@@ -46,6 +46,7 @@ private:
   std::string channel_weight(words& in);
   std::string make_room(words& in);
   std::string relocate_all(words& in);
+  std::string count_objects(words& in);
   std::string tallies(words& in);
 
   process_log& log_;

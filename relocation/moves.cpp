@@ -110,6 +110,7 @@ void moves::begin_target(node_runtime& node, link_session& link, unique_id move,
     for (const auto& one : outdated)
       one->give_up();
     start_coroutine(made->run(), [this, made](result<void>) {
+      made->set_over();
       under_way_.fetch_sub(1, std::memory_order_acq_rel);
       host_.infra->post_after(host_.options.message_follow_duration, [this, made] { forget(*made); }); // for what comes late
     });
@@ -219,6 +220,13 @@ void moves::note_lost(const std::string& address, object_generation generation) 
 void moves::forget_lost(const std::string& address) {
   std::lock_guard guard{mutex_};
   lost_.erase(address);
+}
+
+bool moves::arrives(const std::string& address) const {
+  std::lock_guard guard{mutex_};
+  const auto i = arriving_.find(address);
+  const auto by = i == arriving_.end() ? targets_.end() : targets_.find(i->second);
+  return by != targets_.end() && !by->second->over();
 }
 
 bool moves::quiet() const noexcept {

@@ -71,6 +71,8 @@ public:
   void link_changed(node_runtime& node, const std::string& rid, bool lost);
   /// Neither a source nor a target has steps to do; routes for those who still ask here do not count. Any thread.
   bool at_rest() const noexcept { return under_way_.load(std::memory_order_acquire) == 0; }
+  /// An object of that address is being prepared here. Inside the unit.
+  bool arrives(const std::string& address) const;
   /// The host ends: routes for late messages go. Inside the unit.
   void end();
   /// The object is on its way here, or was lost on its way out: a row of this host without an object is in order (L-163). Any

@@ -3,6 +3,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
 #include "zlink/objects/build_step.hpp"
+#include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
 
@@ -85,6 +86,8 @@ task<target_move::failure> target_move::rebuild_spot(std::uint32_t index) {
 task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
   const auto& row = record_->part(index);
   const auto* factory = node_.find_actor_factory(row.stable_type);
+  auto waiting = await_room(index);
+  co_await std::move(waiting);
   const auto spot = spot_of(index);
   if (factory == nullptr || factory->policy == relocation_policy::disable || !node_.hosts_actors(*factory) || !spot)
     co_return refusal{relocate_reason::target_unavailable, not_known(described(addresses_[index]))};
@@ -114,6 +117,18 @@ task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
   });
   co_await std::move(settling);
   co_return std::nullopt;
+}
+
+/// The source goes on to the members of a PerActor room when the cutover of its shell is sent, and that may not be open here
+/// yet (L-152, L-222, L-224).
+task<void> target_move::await_room(std::uint32_t index) {
+  const auto& membership = record_->part(index).member_of;
+  if (static_cast<unit_kind>(request_.kind) != unit_kind::member_actor || !membership)
+    co_return;
+  while (!spot_of(index) && host_.moving.arrives(membership->spot_id) && !void_by_now()) {
+    auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
+    co_await std::move(pausing);
+  }
 }
 
 /// Of an Actor: where it belongs on this node.

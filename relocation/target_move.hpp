@@ -42,6 +42,9 @@ public:
   // -- in the unit -------------------------------------------------------------------------------------------------------
 
   task<void> run();
+  /// `run` has ended.
+  bool over() const noexcept { return over_; }
+  void set_over() noexcept { over_ = true; }
   void link_changed(const std::string& rid);
   /// A newer attempt takes the place of this one, or the host ends.
   void give_up();
@@ -64,6 +67,7 @@ private:
   task<failure> rebuild_spot(std::uint32_t index);
   task<failure> rebuild_actor(std::uint32_t index);
   counted_ptr<spot_object> spot_of(std::uint32_t index) const;
+  task<void> await_room(std::uint32_t index);
   placement::spot_membership membership_of(std::uint32_t index) const;
   task<failure> restore(std::uint32_t index);
   task<void> restore_in_turn(std::uint32_t index, hosted_object& object);
@@ -110,6 +114,7 @@ private:
   std::shared_ptr<target_record> record_;
   authority_generation authority_; ///< of the commit
   bool given_up_ = false;
+  bool over_ = false;
 };
 
 } // namespace zlink::detail

@@ -1,10 +1,11 @@
 #include "cluster.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 #include <stdexcept>
 #include <utility>
+
+#include <poll.h>
 
 namespace {
 
@@ -24,31 +25,22 @@ void await_peers(zlink::mesh_node& node, std::size_t count) {
 
 } // namespace
 
-cluster::cluster(std::size_t nodes) {
+cluster::cluster(std::size_t nodes) : size_(nodes) {
   for (std::size_t i = 0; i < nodes; ++i) {
     auto& host = add_host();
     host.use_store(store_); // hosts that share a store find each other
     serve_packages(host.add_mesh(shared_mesh::name).rid_prefix(node_prefix(i)));
     host.start();
-    rids_.push_back(host.mesh(shared_mesh::name).rid());
   }
   for (auto& host : hosts_)
     zlink::sync_wait(host->mesh(shared_mesh::name).until_peers_ready(nodes - 1));
 }
 
-cluster::cluster(std::size_t nodes, const shared_mesh& shared) {
-  auto& host = add_host();
+cluster::cluster(std::size_t nodes, const shared_mesh& shared) : size_(nodes) {
+  auto& host = add_host(shared_mesh::options());
   auto& client = shared.declare(host).rid_prefix("replay").object_client();
   host.start();
   await_peers(client, nodes);
-  const auto listed = zlink::sync_wait(host.queries().nodes(shared_mesh::name));
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const auto named = std::ranges::find_if(
-      listed, [&](const zlink::listed_node& one) { return one.node_rid.starts_with(node_prefix(i) + '-'); });
-    if (named == listed.end())
-      throw std::runtime_error{node_prefix(i) + " is not among the nodes of the mesh"};
-    rids_.push_back(named->node_rid);
-  }
 }
 
 cluster::~cluster() {
@@ -56,9 +48,30 @@ cluster::~cluster() {
     host->shutdown(); // begins; the host's destructor waits for its end
 }
 
+void cluster::await_all() {
+  const zlink::system_clock clock;
+  const auto until = clock.now() + patience;
+  auto& host = next();
+  const auto reached = [&](const zlink::listed_node& node) {
+    auto knocking = host.nodes().request_to_node(shared_mesh::name, node.node_rid, knock{}).timeout(1s).submit<knocked>();
+    return zlink::sync_wait(zlink::as_result(std::move(knocking))).has_value();
+  };
+  for (;;) {
+    std::size_t found = 0;
+    for (const auto& node : zlink::sync_wait(host.queries().nodes(shared_mesh::name)))
+      if (node.live && node.state == "serving" && node.placement_weight > 0 && reached(node))
+        ++found;
+    if (found >= size_)
+      return;
+    if (clock.now() >= until)
+      throw std::runtime_error{"a node that replaces another one cannot be reached"};
+    ::poll(nullptr, 0, 10);
+  }
+}
+
 std::size_t cluster::index_of(const std::string& rid) const {
-  const auto at = std::ranges::find(rids_, rid);
-  if (at == rids_.end())
-    throw std::logic_error{"no node has the routing id " + rid};
-  return static_cast<std::size_t>(at - rids_.begin());
+  for (std::size_t i = 0; i < size_; ++i)
+    if (rid.starts_with(node_prefix(i) + '-'))
+      return i;
+  throw std::logic_error{"no node has the routing id " + rid};
 }

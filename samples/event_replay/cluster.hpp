@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 class cluster {
@@ -26,17 +27,22 @@ public:
   cluster& operator=(const cluster&) = delete;
 
   /// Nodes where Spots can live.
-  std::size_t size() const { return rids_.size(); }
+  std::size_t size() const { return size_; }
   /// A host to speak through, one after the other. Any thread.
   zlink::host& next() { return *hosts_[turn_.fetch_add(1, std::memory_order_relaxed) % hosts_.size()]; }
-  /// Which node has this routing id.
+  /// Returns when all nodes that take packages can be reached, those that have replaced others included; throws
+  /// `std::runtime_error` if that takes too long.
+  void await_all();
+  /// Which node has this routing id, or had it before it was replaced.
   std::size_t index_of(const std::string& rid) const;
 
 private:
-  zlink::host& add_host() { return *hosts_.emplace_back(std::make_unique<zlink::host>()); }
+  zlink::host& add_host(zlink::host_options options = {}) {
+    return *hosts_.emplace_back(std::make_unique<zlink::host>(std::move(options)));
+  }
 
   zlink::embedded_store store_; // before the hosts, which use it to their end
   std::vector<std::unique_ptr<zlink::host>> hosts_;
-  std::vector<std::string> rids_; // by node
+  const std::size_t size_;
   std::atomic<std::size_t> turn_{0};
 };

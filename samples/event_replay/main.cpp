@@ -5,6 +5,7 @@
 #include "package_log.hpp"
 #include "replay.hpp"
 #include "report.hpp"
+#include "rolling.hpp"
 #include "small_log.hpp"
 
 #include <exception>
@@ -37,8 +38,8 @@ std::optional<package_log> load(const std::string& file) {
   return log;
 }
 
-int replay_and_check(const package_log& log, cluster& nodes, std::size_t outstanding) {
-  const auto replayed = replay(log, nodes, outstanding);
+int replay_and_check(const package_log& log, cluster& nodes, std::size_t outstanding, rolling_pace* pace = nullptr) {
+  const auto replayed = replay(log, nodes, outstanding, pace);
   const auto spots = ask_all(log, nodes, outstanding);
   print_table(replayed, spots, nodes);
   return print_verdict(log, replayed, spots) ? 0 : 1;
@@ -47,15 +48,20 @@ int replay_and_check(const package_log& log, cluster& nodes, std::size_t outstan
 int run(const options& chosen) {
   std::cout << "event_replay: " << (chosen.file.empty() ? "the small log" : chosen.file) << ", " << chosen.nodes
             << (chosen.processes ? " node processes" : " nodes") << ", at most " << chosen.outstanding
-            << " lines under way\n";
+            << " lines under way" << (chosen.rolling ? ", each node replaced on the way" : "") << '\n';
   const auto log = load(chosen.file);
   if (!log)
     return 2;
-  if (chosen.processes)
-    return run_with_node_processes(chosen, [&](const shared_mesh& shared) {
+  if (chosen.processes) {
+    std::optional<rolling_pace> pace;
+    if (chosen.rolling)
+      pace.emplace(log->entries.size(), chosen.nodes);
+    auto* const shares = pace ? &*pace : nullptr;
+    return run_with_node_processes(chosen, shares, [&](const shared_mesh& shared) {
       cluster nodes{chosen.nodes, shared};
-      return replay_and_check(*log, nodes, chosen.outstanding);
+      return replay_and_check(*log, nodes, chosen.outstanding, shares);
     });
+  }
   cluster nodes{chosen.nodes};
   return replay_and_check(*log, nodes, chosen.outstanding);
 }

@@ -24,6 +24,7 @@ constexpr const char* usage = R"(event_replay [options] [file]: replays a packag
   --processes N      instead: N node processes, which share their stores through Redis
   --redis URL        a Redis that is there; default for --processes: one is started for the run and ended with it.
                      env:NAME takes the URL from the environment, for one with a password
+  --rolling          with --processes 2 or more: each node in turn is emptied and replaced while the log is replayed
   --outstanding N    lines sent and not answered at most, 1 to 4096; default 256
   --help             this text
 
@@ -57,6 +58,8 @@ const char* contradiction(const std::set<int>& given) {
     return "--nodes puts all nodes into this process, --processes each into one of its own: leave out one";
   if (given.contains('r') && !given.contains('p'))
     return "--redis needs --processes: nodes of one process share a store in memory";
+  if (given.contains('R') && !given.contains('p'))
+    return "--rolling needs --processes: what it replaces are processes";
   return nullptr;
 }
 
@@ -66,6 +69,7 @@ std::variant<options, int> parse_options(int argc, char** argv) {
   static const option known[] = {{"nodes", required_argument, nullptr, 'n'},
                                  {"processes", required_argument, nullptr, 'p'},
                                  {"redis", required_argument, nullptr, 'r'},
+                                 {"rolling", no_argument, nullptr, 'R'},
                                  {"outstanding", required_argument, nullptr, 'o'},
                                  {"small", no_argument, nullptr, 's'},
                                  {"help", no_argument, nullptr, 'h'},
@@ -78,7 +82,7 @@ std::variant<options, int> parse_options(int argc, char** argv) {
       std::cout << usage;
       return 0;
     }
-    if (c == 's')
+    if (c == 's' || c == 'R')
       continue;
     if (c == 'r') {
       const auto url = from_environment(optarg);
@@ -98,6 +102,9 @@ std::variant<options, int> parse_options(int argc, char** argv) {
   if (const auto* wrong = contradiction(given))
     return refuse(wrong);
   chosen.processes = given.contains('p');
+  chosen.rolling = given.contains('R');
+  if (chosen.rolling && chosen.nodes < 2)
+    return refuse("--rolling needs a second node, where the Spots of the first can go");
   const bool small = given.contains('s');
   if (argc - optind > 1 || (small && argc != optind))
     return refuse("one log at a time");

@@ -10,6 +10,7 @@ struct options {
   std::size_t nodes = 4;
   bool processes = false; ///< each node is a process of its own
   std::string redis;      ///< URL of the server that the processes share; empty: one is started for the run
+  bool rolling = false;   ///< each node process is emptied and replaced while the log is replayed
   std::size_t outstanding = 256;
 };
 

@@ -6,7 +6,9 @@
 #include <zlink/zlink.hpp>
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 /// Answer to a `package_event`: how many lines the Spot has seen.
 struct recorded {
@@ -18,11 +20,19 @@ struct tell_history {};
 struct told_history {
   package_history history;
   std::string node; ///< the routing id of the node where the Spot lives
+  std::uint64_t moves = 0;
+};
+
+/// What travels when a package moves to another node.
+struct carried_package {
+  package_history history;
+  std::uint64_t moves = 0;
 };
 
 ZLINK_PACKET(recorded, "packages.recorded", lines)
 ZLINK_PACKET(tell_history, "packages.tell_history")
-ZLINK_PACKET(told_history, "packages.told_history", history, node)
+ZLINK_PACKET(told_history, "packages.told_history", history, node, moves)
+ZLINK_PACKET(carried_package, "packages.carried", history, moves)
 
 class package_spot final : public zlink::instance_spot {
 public:
@@ -36,6 +46,8 @@ public:
   }
 
 private:
+  friend class package_adapter;
+
   // No lock: a Spot runs one message at a time, whichever node or thread it came from.
   recorded on_event(const package_event& event, const zlink::message_context&) {
     history_.apply(event);
@@ -43,8 +55,24 @@ private:
   }
 
   told_history on_tell_history(const tell_history&, const zlink::message_context&) const {
-    return told_history{history_, context().node_rid()};
+    return told_history{history_, context().node_rid(), moves_};
   }
 
   package_history history_;
+  std::uint64_t moves_ = 0;
+};
+
+/// Takes a package's state along when its node is emptied, while lines for it keep coming.
+class package_adapter final : public zlink::spot_adapter<package_spot> {
+public:
+  zlink::task<zlink::bytes> capture(package_spot& from, std::stop_token) const override {
+    co_return zlink::encode(carried_package{from.history_, from.moves_ + 1});
+  }
+
+  zlink::task<void> restore(package_spot& into, zlink::byte_view state, std::stop_token) const override {
+    auto carried = zlink::decode<carried_package>(state);
+    into.history_ = std::move(carried.history);
+    into.moves_ = carried.moves;
+    co_return;
+  }
 };

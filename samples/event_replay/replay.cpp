@@ -96,11 +96,13 @@ private:
 
 } // namespace
 
-replay_result replay(const package_log& log, cluster& nodes, std::size_t outstanding) {
+replay_result replay(const package_log& log, cluster& nodes, std::size_t outstanding, rolling_pace* pace) {
   sender lines{nodes, outstanding};
   progress shown{log.entries.size()};
   std::size_t taken = 0;
   for (const auto& entry : log.entries) {
+    if (pace)
+      pace->await_line(taken, nodes);
     lines.add(entry);
     shown.show(++taken);
   }

@@ -4,6 +4,7 @@
 #include "cluster.hpp"
 #include "package_log.hpp"
 #include "package_spot.hpp"
+#include "rolling.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -31,8 +32,9 @@ struct replay_result {
   std::vector<failed_line> failed;
 };
 
-/// Returns when every line is answered or has failed. At most `outstanding` lines are under way at any time.
-replay_result replay(const package_log& log, cluster& nodes, std::size_t outstanding);
+/// Returns when every line is answered or has failed. At most `outstanding` lines are under way at any time. A `pace` says
+/// when a line may go.
+replay_result replay(const package_log& log, cluster& nodes, std::size_t outstanding, rolling_pace* pace);
 
 using histories = std::map<std::string, told_history>;
 

@@ -65,15 +65,19 @@ void print_malformed(const package_log& log) {
 
 void print_table(const replay_result& replayed, const histories& spots, const cluster& nodes) {
   std::vector<std::uint64_t> spots_of(nodes.size()), messages_of(nodes.size());
+  std::uint64_t moves = 0;
   for (const auto& [package, told] : spots) {
     const auto node = nodes.index_of(told.node);
     ++spots_of[node];
     messages_of[node] += told.history.lines;
+    moves += told.moves;
   }
   out() << "\nnode           Spots    messages\n";
   for (std::size_t i = 0; i < nodes.size(); ++i)
     print_row("node-" + std::to_string(i + 1), spots_of[i], messages_of[i]);
   print_row("all", spots.size(), replayed.answered);
+  if (moves > 0)
+    out() << "\nmoves    " << moves << ", each with what the Spot knew and what waited for it\n";
 
   const auto rate = static_cast<double>(replayed.answered) / std::max(seconds(replayed.took), 1e-9);
   out() << "\nrate     " << static_cast<std::uint64_t>(rate) << " messages/s, each answered (" << seconds(replayed.took)

@@ -6,6 +6,12 @@
 #include <cstddef>
 #include <string>
 
+/// Whether a node can be reached, and its answer.
+struct knock {};
+struct knocked {};
+ZLINK_PACKET(knock, "packages.knock")
+ZLINK_PACKET(knocked, "packages.knocked")
+
 struct shared_mesh {
   /// The mesh's name, whether its nodes share a process or a Redis.
   static constexpr const char* name = "packages";
@@ -16,6 +22,8 @@ struct shared_mesh {
   /// Keeps out whoever else has a shell on this machine.
   std::string secret;
 
+  /// For the hosts of processes.
+  static zlink::host_options options();
   /// A mesh of its own on that Redis.
   static shared_mesh fresh(std::string redis_url);
   /// Gives the host its stores and declares its node. Roles are the caller's matter.
@@ -28,3 +36,6 @@ std::string node_prefix(std::size_t index);
 void serve_packages(zlink::mesh_node& node);
 /// The life of a node process: serves until SIGTERM. Returns the exit code.
 int run_node(std::size_t index, const shared_mesh& shared);
+/// The same, and it may be replaced: told `node_leaves`, it hands its packages to other nodes, tells its parent the same
+/// signal, and ends when nobody's messages come this way any more.
+int run_replaceable_node(std::size_t index, const shared_mesh& shared);

@@ -79,9 +79,9 @@ std::optional<int> child_process::status() {
   return status_;
 }
 
-void child_process::ask_to_end() {
+void child_process::send(int signal) {
   if (pid_ > 0 && !status())
-    ::kill(pid_, SIGTERM);
+    ::kill(pid_, signal);
 }
 
 void child_process::end(std::chrono::milliseconds patience) {
@@ -105,7 +105,7 @@ std::string describe_end(int status) {
 
 kept_signals::kept_signals() {
   ::sigemptyset(&which_);
-  for (const auto one : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
+  for (const auto one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
     ::sigaddset(&which_, one);
   ::sigprocmask(SIG_BLOCK, &which_, nullptr);
 }

@@ -27,7 +27,9 @@ public:
   /// How it ended, as `waitpid` tells; nothing while it runs.
   std::optional<int> status();
   /// Tells it to end.
-  void ask_to_end();
+  void ask_to_end() { send(SIGTERM); }
+  /// Unless it has ended.
+  void send(int signal);
   /// As `ask_to_end`, and returns when it has ended; after `patience` it is killed.
   void end(std::chrono::milliseconds patience);
 
@@ -40,7 +42,8 @@ private:
 /// "ended with 3", "was ended by signal 9".
 std::string describe_end(int status);
 
-/// From construction on SIGTERM, SIGINT, SIGHUP and the end of a child wait until they are asked for; children inherit that.
+/// From construction on SIGTERM, SIGINT, SIGHUP, the two signals of users and the end of a child wait until they are asked
+/// for; children inherit that.
 class kept_signals {
 public:
   kept_signals();

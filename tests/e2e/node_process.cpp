@@ -24,10 +24,11 @@ void wait_until(steady_time when) {
     pause_a_moment();
 }
 
-node_process::node_process(std::string name, std::filesystem::path directory, const std::string& redis_url)
+node_process::node_process(std::string name, std::filesystem::path directory, const std::string& redis_url,
+                           bool client)
   : name_(std::move(name)), directory_(std::move(directory)) {
   kept_.name = name_;
-  launch(redis_url);
+  launch(redis_url, client);
   if (const auto said = hear(); said != "ready")
     throw std::runtime_error{name_ + " says: " + said};
   const auto state = list("state");
@@ -41,14 +42,15 @@ node_process::~node_process() {
   ::close(channel_);
 }
 
-void node_process::launch(const std::string& redis_url) {
+void node_process::launch(const std::string& redis_url, bool client) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw std::runtime_error{"no channel to a new process"};
   const auto words_file = (directory_ / (name_ + ".err")).string();
   const int words = ::open(words_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const auto directory = directory_.string();
-  const char* arguments[] = {ZLINK_TEST_E2E_NODE, name_.c_str(), directory.c_str(), redis_url.c_str(), nullptr};
+  const char* arguments[] = {ZLINK_TEST_E2E_NODE, name_.c_str(), directory.c_str(), redis_url.c_str(),
+                             client ? "client" : nullptr, nullptr};
   pid_ = ::fork();
   if (pid_ == 0) { // only what is allowed between fork and exec
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -31,8 +31,8 @@ void wait_until(steady_time when);
 
 class node_process {
 public:
-  /// Returns when the process serves.
-  node_process(std::string name, std::filesystem::path directory, const std::string& redis_url);
+  /// Returns when the process serves. A client hosts nothing.
+  node_process(std::string name, std::filesystem::path directory, const std::string& redis_url, bool client = false);
   /// SIGKILL, if it still runs.
   ~node_process();
   node_process(const node_process&) = delete;
@@ -67,7 +67,7 @@ public:
   std::string last_words() const;
 
 private:
-  void launch(const std::string& redis_url);
+  void launch(const std::string& redis_url, bool client);
   int wait();
 
   const std::string name_;

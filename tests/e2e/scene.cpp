@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t memory_growth = 64 << 20;
-constexpr std::chrono::milliseconds outcome_slack = 5s; // the machine may be busy
 constexpr std::uintmax_t room_needed = 256 << 20;
 
 /// In memory, where the system has such a place: a disk that others keep busy stalls servers and nodes for seconds.
@@ -42,9 +41,12 @@ scene::~scene() {
       std::cerr << one->last_words() << '\n';
 }
 
-node_process& scene::start_node() {
+node_process& scene::start_node() { return start_process(false); }
+node_process& scene::start_client() { return start_process(true); }
+
+node_process& scene::start_process(bool client) {
   nodes_.push_back(
-    std::make_unique<node_process>("n" + std::to_string(nodes_.size() + 1), directory_.path(), redis.url()));
+    std::make_unique<node_process>("n" + std::to_string(nodes_.size() + 1), directory_.path(), redis.url(), client));
   if (!memory_.samples().empty())
     memory_.add(nodes_.back()->name(), nodes_.back()->pid());
   return *nodes_.back();
@@ -147,16 +149,23 @@ void scene::watch_memory() {
 
 evidence scene::check(const std::set<std::string>& allowed) {
   end_load();
-  evidence seen;
-  for (const auto& one : nodes_)
-    seen.push_back(one->history());
+  auto seen = all_evidence();
   expect_none(one_incarnation_at_a_time(seen));
   expect_none(in_order_and_once(seen));
   expect_none(named_outcomes(seen, allowed, outcome_slack));
   expect_none(answers_are_true(seen));
-  expect_none(bounded_memory(memory_.samples(), memory_growth));
+  expect_none(memory_findings());
   return seen;
 }
+
+evidence scene::all_evidence() const {
+  evidence seen;
+  for (const auto& one : nodes_)
+    seen.push_back(one->history());
+  return seen;
+}
+
+findings scene::memory_findings() const { return bounded_memory(memory_.samples(), memory_growth); }
 
 void scene::expect_none(const findings& found) {
   INFO(to_text(found));

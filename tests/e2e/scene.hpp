@@ -38,6 +38,8 @@ public:
 
   /// One more process, which serves; not yet linked to all.
   node_process& start_node();
+  /// One more process that hosts nothing.
+  node_process& start_client();
   /// So many, all linked to each other, each a candidate for new Spots to all.
   void start_nodes(std::size_t count);
   node_process& node(std::size_t i) { return *nodes_.at(i); }
@@ -70,12 +72,17 @@ public:
   void watch_memory();
   /// Ends load; every rule that holds in every scenario.
   evidence check(const std::set<std::string>& allowed);
+  /// What all processes wrote; the load has ended.
+  evidence all_evidence() const;
+  findings memory_findings() const;
   /// One more rule.
   void expect_none(const findings& found);
 
   steady_time now() const { return time_.now(); }
 
 private:
+  node_process& start_process(bool client);
+
   temporary_directory directory_;
   std::vector<std::unique_ptr<node_process>> nodes_;
   memory_watch memory_;
@@ -85,6 +92,9 @@ private:
 };
 
 std::size_t count_outcome(const evidence& seen, const std::string& outcome);
+/// How much later than its timeout a call may end: the machine may be busy.
+inline constexpr std::chrono::milliseconds outcome_slack{5'000};
+
 /// "IDS0 IDS1 ...", each with a space before it.
 std::string names(const std::string& ids, std::size_t count);
 std::string names(const std::vector<std::string>& ids);

@@ -156,5 +156,21 @@ TEST_CASE("L-92 L-152 L-153 L-154 L-205 a PerActor room moves as a shell, then e
   CHECK(on.count("left") == 0);
 }
 
+TEST_CASE("L-152 L-222 L-224 a member that comes before its PerActor room is open at the target waits for it") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    stage on;
+    mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 2ms, .max_store_delay = 20ms}};
+    net.start(serve_rooms(on, {.per_actor = true}));
+    const table t{net, on, "r", {"ada"}};
+    const auto to = 1 - t.home;
+    CHECK(net.run(start_move(net, t.room, t.home, to)).left); // nobody has confirmed the commit
+    const auto end = net.run(start_actor_move(net, "ada", t.home, to, unit_kind::member_actor));
+    CAPTURE(end.why);
+    CHECK(end.left);
+    net.run_until([&] { return player_lives(net, to, "ada"); });
+  }
+}
+
 } // namespace
 } // namespace relocation_test

@@ -1,5 +1,6 @@
 #include "tests/e2e/node/commands.hpp"
 
+#include "tests/e2e/node/room.hpp"
 #include "zlink/queries.hpp"
 
 #include <poll.h>
@@ -62,7 +63,9 @@ commands::commands(process_log& log, load& work, host& served)
            {"holds", &commands::holds},     {"hail", &commands::hail_node},
            {"ring", &commands::ring},       {"nodes", &commands::nodes},
            {"where", &commands::where},     {"release", &commands::release},
-           {"weight", &commands::placement_weight}, {"channel_weight", &commands::channel_weight}},
+           {"weight", &commands::placement_weight}, {"channel_weight", &commands::channel_weight},
+           {"room", &commands::make_room},  {"relocate", &commands::relocate_all},
+           {"tallies", &commands::tallies}, {"count", &commands::count_objects}},
     ending_(::eventfd(0, EFD_CLOEXEC)) {}
 
 void commands::begin() {
@@ -138,11 +141,15 @@ std::string commands::start_load(words& in) {
   std::int64_t pause = 0;
   std::int64_t timeout = 0;
   std::string kind;
+  std::string what = "ledgers";
   if (!(in >> plan.ids >> plan.count >> pause >> timeout >> kind))
-    return "load IDS COUNT PAUSE TIMEOUT r|o";
+    return "load IDS COUNT PAUSE TIMEOUT r|o [rooms|walkers]";
+  in >> what;
   plan.pause = std::chrono::milliseconds{pause};
   plan.timeout = std::chrono::milliseconds{timeout};
   plan.one_way = kind == "o";
+  plan.intent = what == "ledgers";
+  plan.actor = what == "walkers";
   load_.add(host_, plan);
   return "ok";
 }
@@ -156,7 +163,8 @@ std::string commands::ask(words& in) {
   const auto ids = rest_of(in);
   answers all{ids.size()};
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const called c{ids[i], log_.name() + ".ask", ++asked_, false, kind == "intent", std::chrono::milliseconds{timeout}};
+    const called c{ids[i], log_.name() + ".ask", ++asked_, false, kind == "intent", kind == "walkers",
+                   std::chrono::milliseconds{timeout}};
     start_request<stroke_done>(log_, host_, c, stroke{c.sender, c.number}, [&all, i](const result<stroke_done>& end) {
       all.put(i, end.has_value() ? served_by(end) : outcome_of(end));
     });
@@ -168,7 +176,7 @@ std::string commands::start_holds(words& in) {
   std::int64_t timeout = 0;
   in >> timeout;
   for (const auto& id : rest_of(in)) {
-    const called c{id, log_.name() + ".hold", ++asked_, false, true, std::chrono::milliseconds{timeout}};
+    const called c{id, log_.name() + ".hold", ++asked_, false, true, false, std::chrono::milliseconds{timeout}};
     ++holds_;
     start_request<held>(log_, host_, c, hold{}, [this](const result<held>&) { --holds_; });
   }
@@ -252,6 +260,57 @@ std::string commands::channel_weight(words& in) {
   in >> weight;
   host_.mesh(mesh_name).channel_weight(channel_name, weight);
   return "ok";
+}
+
+/// A User Spot of that type and id, and walkers that it takes in: "room TYPE ID WALKERS COUNT". For the id "-" they stay where
+/// they began.
+std::string commands::make_room(words& in) {
+  std::string type;
+  std::string id;
+  std::string who;
+  std::size_t count = 0;
+  in >> type >> id >> who >> count;
+  try {
+    if (id != "-")
+      sync_wait(host_.spots().get_or_create(id, type).submit());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto name = who + std::to_string(i);
+      sync_wait(host_.actors().create(name, walker_type).submit());
+      sync_wait(host_.actors().request_to_actor(name, set_out{id}).submit<held>());
+    }
+  } catch (const operation_failed& failed) {
+    return failed.what();
+  }
+  return "ok";
+}
+
+/// "relocate DEADLINE": "ok relocated none", or "ok blocked" and why.
+std::string commands::relocate_all(words& in) {
+  std::int64_t deadline = 0;
+  in >> deadline;
+  const auto end = outcome(host_.relocate({.deadline = std::chrono::milliseconds{deadline}}));
+  if (!end.has_value())
+    return outcome_of(end);
+  return std::string{"ok "} + to_string(end->outcome) + ' ' + to_string(end->reason);
+}
+
+/// Spots, Entry Spots among them, and Actors.
+std::string commands::count_objects(words&) {
+  const auto now = host_.status();
+  return "ok " + std::to_string(now.spots) + ' ' + std::to_string(now.actors);
+}
+
+/// What the objects say that they have served: "tallies spots|walkers IDS".
+std::string commands::tallies(words& in) {
+  std::string what;
+  in >> what;
+  std::string all = "ok";
+  for (const auto& id : rest_of(in)) {
+    const auto told = what == "walkers" ? outcome(host_.actors().request_to_actor(id, tell{}).submit<tally>())
+                                        : outcome(host_.spots().request_to_spot(id, tell{}).submit<tally>());
+    all += ' ' + (told.has_value() ? to_string(*told) : outcome_of(told));
+  }
+  return all;
 }
 
 } // namespace zlink::test

@@ -44,6 +44,10 @@ private:
   std::string release(words& in);
   std::string placement_weight(words& in);
   std::string channel_weight(words& in);
+  std::string make_room(words& in);
+  std::string relocate_all(words& in);
+  std::string count_objects(words& in);
+  std::string tallies(words& in);
 
   process_log& log_;
   load& load_;

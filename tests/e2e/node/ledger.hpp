@@ -1,8 +1,7 @@
 // The Spot under test: it writes down every turn that it has, and does nothing else.
 #pragma once
 
-#include "tests/e2e/node/process_log.hpp"
-#include "zlink/zlink.hpp"
+#include "tests/e2e/node/diary.hpp"
 
 #include <caf/event_based_actor.hpp>
 #include <caf/response_promise.hpp>
@@ -31,10 +30,9 @@ struct mark {
   std::string sender;
   std::uint64_t number = 0;
 };
-struct stroke_done {
-  std::uint64_t generation = 0;
-  std::string process;
-  std::uint64_t tag = 0;
+/// Asks for the `tally`.
+struct tell {
+  int unused = 0;
 };
 /// A request that is never answered.
 struct hold {
@@ -54,7 +52,7 @@ struct hailed {
 ZLINK_PACKET(stroke, "e2e.stroke", sender, number)
 ZLINK_PACKET(slow_stroke, "e2e.slow_stroke", sender, number)
 ZLINK_PACKET(mark, "e2e.mark", sender, number)
-ZLINK_PACKET(stroke_done, "e2e.stroke_done", generation, process, tag)
+ZLINK_PACKET(tell, "e2e.tell", unused)
 ZLINK_PACKET(hold, "e2e.hold", unused)
 ZLINK_PACKET(held, "e2e.held", unused)
 ZLINK_PACKET(hail, "e2e.hail", unused)
@@ -66,13 +64,16 @@ inline constexpr const char* channel_name = "bells";
 
 class ledger final : public instance_spot {
 public:
-  ledger(instance_spot_context context, process_log& log)
-    : instance_spot(std::move(context)), log_(log), tag_(log.next_tag()) {
-    log_.turns.append("n " + log_.now() + ' ' + identity() + '\n');
-  }
+  ledger(instance_spot_context made, process_log& log)
+    : instance_spot(std::move(made)), notes(log, context().spot_id(), context().object_generation()) {}
 
   void configure() override {
-    context().handlers().add_packet<&ledger::on_stroke>().add_packet<&ledger::on_slow>().add_packet<&ledger::on_mark>();
+    context()
+      .handlers()
+      .add_packet<&ledger::on_stroke>()
+      .add_packet<&ledger::on_slow>()
+      .add_packet<&ledger::on_mark>()
+      .add_packet<&ledger::on_tell>();
   }
   caf::behavior make_behavior() override {
     return {[this](const hold&) {
@@ -81,13 +82,12 @@ public:
     }};
   }
 
+  diary notes;
+
 private:
-  stroke_done on_stroke(const stroke& m, const message_context&) {
-    begin(m.sender, m.number);
-    return end(m.sender, m.number);
-  }
+  stroke_done on_stroke(const stroke& m, const message_context&) { return notes.whole_turn(m.sender, m.number); }
   task<stroke_done> on_slow(const slow_stroke& m, const message_context&) {
-    begin(m.sender, m.number);
+    notes.begin(m.sender, m.number);
     auto working = context()
                      .run_cpu_worker([](std::stop_token) {
                        ::poll(nullptr, 0, 3);
@@ -95,33 +95,13 @@ private:
                      })
                      .submit();
     co_await std::move(working);
-    co_return end(m.sender, m.number);
+    co_return notes.end(m.sender, m.number);
   }
-  void on_mark(const mark& m, const message_context&) {
-    begin(m.sender, m.number);
-    end(m.sender, m.number);
-  }
+  void on_mark(const mark& m, const message_context&) { notes.whole_turn(m.sender, m.number); }
+  tally on_tell(const tell&, const message_context&) const { return notes.kept; }
 
-  void begin(const std::string& sender, std::uint64_t number) const {
-    log_.turns.append("b " + log_.now() + ' ' + identity() + ' ' + sender + ' ' + std::to_string(number) + '\n');
-  }
-  stroke_done end(const std::string& sender, std::uint64_t number) const {
-    log_.turns.append("e " + log_.now() + ' ' + identity() + ' ' + sender + ' ' + std::to_string(number) + '\n');
-    return {context().object_generation(), log_.name(), tag_};
-  }
-  std::string identity() const {
-    return context().spot_id() + ' ' + std::to_string(context().object_generation()) + ' ' + std::to_string(tag_);
-  }
-
-  process_log& log_;
-  const std::uint64_t tag_;
   std::vector<caf::typed_response_promise<held>> held_;
 };
-
-/// So that the node has an Entry Spot.
-class desk final : public entry_spot<> {
-public:
-  using entry_spot::entry_spot;
-};
+using ledger_adapter = diary_adapter<spot_adapter<ledger>, ledger>;
 
 } // namespace zlink::test

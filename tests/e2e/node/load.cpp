@@ -6,6 +6,11 @@ namespace {
 
 constexpr std::uint64_t slow_ones = 16; // every so many-th request has a turn that waits
 
+/// A host that shuts down refuses at once, over and over; one that is being emptied makes calls as before (L-260).
+bool takes_calls(host_state now) {
+  return now == host_state::serving || now == host_state::relocating || now == host_state::relocated;
+}
+
 } // namespace
 
 void load::add(host& from, const load_plan& plan) {
@@ -14,7 +19,7 @@ void load::add(host& from, const load_plan& plan) {
   const auto sender = log_.name() + ".s" + std::to_string(++senders_);
   const auto now = time_.now();
   for (std::size_t i = 0; i < plan.count; ++i) {
-    called first{plan.ids + std::to_string(i), sender, 0, plan.one_way, plan.intent, plan.timeout};
+    called first{plan.ids + std::to_string(i), sender, 0, plan.one_way, plan.intent, plan.actor, plan.timeout};
     streams_.push_back({&from, std::move(first), plan.pause});
     due_.push({now, &streams_.back()});
   }
@@ -72,7 +77,7 @@ void load::start(stream& one) {
   const auto then = [this, &one](const auto&) { on_end(one); };
   if (c.one_way)
     start_send(log_, *one.from, c, then);
-  else if (c.number % slow_ones == 0)
+  else if (c.number % slow_ones == 0 && c.intent) // a ledger
     start_request<stroke_done>(log_, *one.from, c, slow_stroke{c.sender, c.number}, then);
   else
     start_request<stroke_done>(log_, *one.from, c, stroke{c.sender, c.number}, then);
@@ -81,8 +86,7 @@ void load::start(stream& one) {
 void load::on_end(stream& one) {
   std::lock_guard guard{mutex_};
   --under_way_;
-  // A host that is on its way out refuses at once, over and over.
-  if (!resting_ && one.from->status().state == host_state::serving)
+  if (!resting_ && takes_calls(one.from->status().state))
     due_.push({time_.now() + one.pause, &one});
   changed_.notify_all();
 }

@@ -22,6 +22,7 @@ struct load_plan {
   std::chrono::milliseconds timeout{0};
   bool one_way = false;
   bool intent = true;
+  bool actor = false;
 };
 
 class load {

@@ -87,7 +87,7 @@ private:
   std::shared_ptr<source_move> source(unique_id move) const;
   std::shared_ptr<target_move> target(unique_id move) const;
   template <class F>
-  void tell_source(unique_id move, std::uint64_t attempt, F event);
+  void tell_source(const link_session& link, unique_id move, std::uint64_t attempt, F event);
   void forget(const source_move& ended);
   void forget(const target_move& ended);
 

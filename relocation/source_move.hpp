@@ -31,6 +31,7 @@ public:
   const unique_id id;
   const std::uint64_t attempt;
   const std::string address; ///< of the lead, for reports
+  const std::string& target() const noexcept { return target_.node_rid; }
 
   // What comes by the lane.
   void ready();

@@ -45,8 +45,8 @@ counted_ptr<detour> temporary_queue::part(std::uint32_t index) {
 detour::answer temporary_queue::take(std::uint32_t part, record* r, const passage& how) noexcept {
   std::lock_guard guard{mutex_};
   auto& to = parts_[part];
-  if (to.ended || how.known > to.generation)
-    return detour::answer::pass;
+  if (to.ended || (how.known && how.known != to.generation))
+    return detour::answer::pass; // of another incarnation (L-102)
   r->permit = nullptr; // the caller gives it back (L-112)
   to.rest.push_back({r, {}});
   return detour::answer::taken;
@@ -64,6 +64,10 @@ bool temporary_queue::relay(std::uint32_t part, std::uint32_t batch, byte_view f
   std::lock_guard guard{mutex_};
   if (parts_[part].ended)
     return false;
+  if (batch < relayed_.batch) { // from the buffers of a link that was lost: the newer batch has it, too
+    drop(what);
+    return true;
+  }
   if (batch != relayed_.batch) {
     drop_relayed();
     relayed_ = {batch, 0, 0};
@@ -90,6 +94,8 @@ temporary_queue::relayed temporary_queue::before_cutover() const {
 /// A batch begins with the same records in the same order each time it is sent.
 bool temporary_queue::has_run(std::uint32_t batch) {
   std::lock_guard guard{mutex_};
+  if (batch < relayed_.batch)
+    return true;
   if (batch == relayed_.batch) { // its rest, late
     ++relayed_.records;
     return false;

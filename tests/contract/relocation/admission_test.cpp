@@ -2,7 +2,7 @@
 #include "tests/contract/relocation/leaving_host.hpp"
 #include "zlink/host/admission.hpp"
 
-namespace relocation_test {
+namespace host_relocate_test {
 namespace {
 
 using zlink::detail::host_work;
@@ -214,4 +214,4 @@ TEST_CASE("L-260 a question of another node about what is here") {
 }
 
 } // namespace
-} // namespace relocation_test
+} // namespace host_relocate_test

@@ -1,7 +1,7 @@
 // What relocate() takes and answers.
 #include "tests/contract/relocation/leaving_host.hpp"
 
-namespace relocation_test {
+namespace host_relocate_test {
 namespace {
 
 TEST_CASE("L-210 options that contradict themselves are argument errors, and change nothing") {
@@ -54,4 +54,4 @@ TEST_CASE("L-211 L-212 numbers and names are fixed") {
 }
 
 } // namespace
-} // namespace relocation_test
+} // namespace host_relocate_test

@@ -1,7 +1,7 @@
 // The units: what they are, in which order they go, and what one that stays means for the others.
 #include "tests/contract/relocation/leaving_host.hpp"
 
-namespace relocation_test {
+namespace host_relocate_test {
 namespace {
 
 TEST_CASE("L-10 L-11 L-12 the units of a host with one of each kind") {
@@ -233,4 +233,4 @@ TEST_CASE("O-113 L-230 L-272 each unit and each state of the host leaves a line,
 }
 
 } // namespace
-} // namespace relocation_test
+} // namespace host_relocate_test

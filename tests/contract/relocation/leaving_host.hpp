@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace relocation_test {
+namespace host_relocate_test {
 
 using namespace std::chrono_literals;
 using creation_test::barrier;
@@ -246,4 +246,4 @@ inline relocate_options update_to(std::uint64_t version, std::chrono::millisecon
   return how;
 }
 
-} // namespace relocation_test
+} // namespace host_relocate_test

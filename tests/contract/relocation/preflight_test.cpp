@@ -1,7 +1,7 @@
 // What is looked at before anything changes.
 #include "tests/contract/relocation/leaving_host.hpp"
 
-namespace relocation_test {
+namespace host_relocate_test {
 namespace {
 
 auto versions(std::vector<std::uint64_t> of) {
@@ -207,4 +207,4 @@ TEST_CASE("L-226 L-214 a store that does not answer, or a lease that is not held
 }
 
 } // namespace
-} // namespace relocation_test
+} // namespace host_relocate_test

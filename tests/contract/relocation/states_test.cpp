@@ -1,7 +1,7 @@
 // The states of a host that is emptied, who shares the operation, and what a shutdown does to it.
 #include "tests/contract/relocation/leaving_host.hpp"
 
-namespace relocation_test {
+namespace host_relocate_test {
 namespace {
 
 /// A relocation that waits in its one unit.
@@ -233,4 +233,4 @@ TEST_CASE("L-249 L-240 after Relocated a shutdown cleans up at once") {
 }
 
 } // namespace
-} // namespace relocation_test
+} // namespace host_relocate_test

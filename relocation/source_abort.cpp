@@ -171,6 +171,11 @@ task<void> source_move::settle_lost() {
   for (auto& one : parts_) {
     one.object->fence_off();
     host_.objects.erase(*one.object);
+    host_.recovery.keep(one.object->address(), one.object->generation());
+  }
+  if (ended_ && !unit_.lead->is_actor() && host_.ownership->held()) { // the host ends, and has not seen the target own it (L-197)
+    auto telling = tell_closing(spot_close_reason::host_shutdown);
+    co_await std::move(telling);
   }
   auto disposing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), why](execution_object&) {
     for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) {

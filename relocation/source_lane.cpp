@@ -201,6 +201,15 @@ task<void> source_move::leave_source() {
   host_.moving.step(move_step::followed_long_enough, address);
 }
 
+/// A failure of the Spot's is recorded, and changes nothing (L-200).
+task<void> source_move::tell_closing(spot_close_reason reason) {
+  const spot_closing_context context{reason, host_.time->wall_now() + closing_patience};
+  std::stop_source late;
+  host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
+  auto telling = run_closing_step(static_cast<spot_object&>(*unit_.lead), *host_.infra, context, late.get_token());
+  co_await std::move(telling);
+}
+
 task<void> source_move::close_instance() {
   auto lead = unit_.lead;
   while (unit_.kind == unit_kind::per_actor_spot && !ended_) { // it serves its members until the last of them has left (L-152, L-154)
@@ -211,11 +220,8 @@ task<void> source_move::close_instance() {
     co_await std::move(pausing);
   }
   if (!lead->is_actor()) {
-    const spot_closing_context context{spot_close_reason::relocation_out, host_.time->wall_now() + closing_patience};
-    std::stop_source late;
-    host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
-    auto telling = run_closing_step(static_cast<spot_object&>(*lead), *host_.infra, context, late.get_token());
-    co_await std::move(telling); // a failure is recorded, and changes nothing (L-200)
+    auto telling = tell_closing(spot_close_reason::relocation_out);
+    co_await std::move(telling);
   }
   if (unit_.join) { // OnLeaveActor reads the Actor, which stays until it has ended (J-105)
     auto leaving = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));

@@ -7,6 +7,7 @@
 #include "relocation/moves.hpp"
 #include "relocation/source_record.hpp"
 #include "relocation/wakeup.hpp"
+#include "zlink/spot.hpp"
 
 #include <memory>
 #include <optional>
@@ -74,6 +75,7 @@ private:
   task<void> finish();
   task<bool> see_commit(steady_time until);
   task<void> leave_source();
+  task<void> tell_closing(spot_close_reason reason);
   task<void> close_instance();
 
   // The way back (source_abort.cpp).

@@ -25,14 +25,20 @@ void row_recovery::note_own_row(const std::string& id, const placement::row_reco
   const auto now = host_.time->now();
   if (known == suspects_.end() || known->second.generation != row.generation) {
     if (suspects_.size() >= most_suspects)
-      suspects_.clear(); // most of them are gone; the others are met again
+      std::erase_if(suspects_, [](const auto& one) { return !one.second.kept; }); // most are gone; the others are met again
     suspects_.insert_or_assign(address, suspect{row.generation, now});
     return;
   }
+  if (known->second.kept)
+    return;
   if (row.pending && now - known->second.since < patience_of(*row.pending))
     return;
   suspects_.erase(known);
   start_coroutine(settle(address, row.generation), [](result<void>) {});
+}
+
+void row_recovery::keep(std::string address, object_generation generation) {
+  suspects_.insert_or_assign(std::move(address), suspect{generation, host_.time->now(), true});
 }
 
 task<void> row_recovery::settle(std::string address, object_generation generation) {

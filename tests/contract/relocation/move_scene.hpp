@@ -71,7 +71,7 @@ struct stage {
   std::set<std::string> running; ///< ids with a handler or callback under way: at most one of each anywhere (L-3)
   std::function<void(const std::string& step, const std::string& id)> at; ///< at each entry; may throw
   std::function<zlink::task<void>(const std::string& step, const std::string& id)> during;
-  /// Awaited inside a handler for an `act`.
+  /// Awaited inside a handler for an `act`, and by `on_closing` with that word.
   std::function<zlink::task<void>(const zlink::instance_spot_context& context, const std::string& word)> acts;
 
   void happened(const std::string& step, const std::string& id, const std::string& more = {}) {
@@ -116,6 +116,8 @@ public:
   zlink::task<void> on_closing(const zlink::spot_closing_context& why, std::stop_token) override {
     on.happened("closing", id(), to_string(why.reason));
     co_await on.wait("closing", id());
+    if (on.acts)
+      co_await on.acts(context(), "closing");
   }
 
   const std::string& id() const { return context().spot_id(); }

@@ -186,6 +186,7 @@ task<void> source_move::settle_lost() {
     return true;
   });
   co_await std::move(disposing);
+  record_->forget([] {}); // its members' rows stand for themselves again
   host_.moving.step(move_step::settled_lost, address);
   for (std::uint32_t i = 0; i < parts_.size(); ++i) // from here on the row says it: there is no object here any more
     host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});

@@ -63,18 +63,23 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
     auto releasing = release_dead(spot.spot_id, {spot.object_generation}, *seen);
     co_return co_await std::move(releasing);
   }
+  const auto* node = host_.find_node(row->node.mesh_name);
+  const bool here = node != nullptr && node->identity == row->node;
+  if (here && host_.recovery.keeps(spot.spot_id, row->generation)) { // lost on its way to another node (L-164)
+    auto releasing = host_.recovery.release(spot.spot_id, row->generation, due);
+    co_return co_await std::move(releasing);
+  }
   if (row->kind != placement::object_kind::user_spot) {
-    const auto* node = host_.find_node(row->node.mesh_name);
-    const bool here = node != nullptr && node->identity == row->node;
     if (!here && (node == nullptr || !node->links->ready_link(row->node.node_rid))) // perhaps dead: the lease tells (S-79)
       throw operation_failed{error{error_kind::unavailable, "the owner of \"" + spot.spot_id + "\" cannot be reached, and its lease is not over"}};
-    throw operation_failed{error{error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"}};
+    if (here)
+      throw operation_failed{error{error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"}};
   }
   if (auto object = host_.objects.find(spot.spot_id); object && object->generation().value == spot.object_generation) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);
   }
-  if (const auto* own = host_.find_node(row->node.mesh_name); own != nullptr && own->identity == row->node) {
+  if (here) {
     // Here, and gone since the row was read: what became of it the row tells in a moment (C-113).
     if (host_.time->now() >= due)
       throw operation_failed{error{error_kind::unavailable, '"' + spot.spot_id + "\" is ending"}};

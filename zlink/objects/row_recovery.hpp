@@ -27,6 +27,9 @@ public:
   /// It was lost on its way to another node: its row stays until somebody closes or destroys it by its exact ref, or the host
   /// shuts down (L-163, L-164).
   void keep(std::string address, object_generation generation);
+  bool keeps(const std::string& address, object_generation generation) const;
+  /// Takes away the row of what `keeps` says, and frees its slots. False: somebody else has. Throws `operation_failed`.
+  task<bool> release(std::string address, object_generation generation, steady_time due);
 
 private:
   task<void> settle(std::string address, object_generation generation);

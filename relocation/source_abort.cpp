@@ -16,13 +16,14 @@ constexpr std::chrono::seconds forget_patience{1};
 
 /// Nothing has stopped, or only for a signalled boundary.
 task<void> source_move::withdraw() {
-  auto withdrawing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this()](execution_object& object) {
+  // In a turn that may be long in coming, and that nobody waits for: whoever moves it next comes behind it.
+  unit_.lead->submit_step(std::make_unique<turn_step>([self = shared_from_this()](execution_object& object) {
     if (self->unit_.lead->is_actor())
-      return true;
+      return;
     auto& spot = static_cast<spot_object&>(object);
     spot.at_signalled_boundary({});
     if (!self->owes_completion_)
-      return true;
+      return;
     spot.submit_step(make_readiness_step(spot_relocation_ready_outcome::continued, [](execution_object& target) { // L-44
       auto& members = static_cast<spot_object&>(target).members();
       for (auto place = members.next(0); place != spot_members::nobody; place = members.next(place + 1))
@@ -30,9 +31,7 @@ task<void> source_move::withdraw() {
           member->set_open(true);
       target.set_open(true);
     }));
-    return true;
-  });
-  co_await std::move(withdrawing);
+  }));
   if (unit_.kind == unit_kind::spot_wide)
     unit_.lead->end_move(); // nothing of it stands in the store yet
   else

@@ -55,6 +55,7 @@ private:
   task<std::optional<unit_end>> prepare();
   task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
+  task<bool> try_in_turn(spot_object* spot);
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
   void let_parts_go();
@@ -71,7 +72,8 @@ private:
   task<void> wait_for_verdict();
   void send(control_command command, const bytes& body);
   void pass_boundary();
-  bool send_batch();
+  void send_batch();
+  void relay(kept_record& kept, cutover_mark& mark);
   task<void> finish();
   task<bool> see_commit(steady_time until);
   task<void> leave_source();

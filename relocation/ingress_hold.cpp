@@ -183,6 +183,14 @@ void ingress_hold::send_after(std::uint32_t part, submission message, const std:
   const auto* from = message.arrived();
   const auto* fence = from != nullptr && from->fence ? &*from->fence : nullptr;
   const std::uint8_t hops = fence == nullptr ? 0 : fence->hops;
+  if (fence != nullptr && fence->object && fence->object != to.generation) { // nobody follows for an earlier incarnation (L-191)
+    if (const auto link = node_.links->ready_link(*from->source_rid)) { // whose route leads nowhere (M-82)
+      const stale_route told{std::string{id_in(to.address)}, fence->object.value, fence->authority.value, is_actor_address(to.address)};
+      link->send_control(static_cast<std::uint16_t>(control_command::stale_route), encode(control_envelope{0, 0, encode(told)}));
+    }
+    message.fail({error_kind::invalid_operation, described(to.address) + " is another incarnation by now"});
+    return;
+  }
   if (hops >= most_hops || (hops != 0 && fence->authority >= to.authority)) {
     message.fail({error_kind::unavailable, described(to.address) + " has moved too often to be followed"});
     return;

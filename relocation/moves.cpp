@@ -61,12 +61,13 @@ std::shared_ptr<source_move> moves::source(unique_id move) const {
   return i == sources_.end() ? nullptr : i->second;
 }
 
+/// Only by the target of that attempt (L-8).
 template <class F>
-void moves::tell_source(unique_id move, std::uint64_t attempt, F event) {
-  host_.infra->post([this, move, attempt, event = std::move(event)]() mutable {
-    if (auto one = source(move); one != nullptr && one->attempt == attempt)
-      event(*one);
-  });
+void moves::tell_source(const link_session& link, unique_id move, std::uint64_t attempt, F event) {
+  auto one = source(move);
+  if (one == nullptr || one->attempt != attempt || one->target() != link.peer().rid)
+    return;
+  host_.infra->post([one = std::move(one), event = std::move(event)]() mutable { event(*one); });
 }
 
 // -- as the target ----------------------------------------------------------------------------------------------------
@@ -91,8 +92,8 @@ void moves::begin_target(node_runtime& node, link_session& link, unique_id move,
     if (const auto i = targets_.find(move); i != targets_.end()) {
       if (i->second->same(request))
         i->second->repeated();
-      else // an explicit conflict: neither of the two is used (L-97)
-        throw decode_error{"a Restore request that contradicts an earlier one of the same move"};
+      else
+        i->second->contradicted();
       return;
     }
     made = std::make_shared<target_move>(host_, node, node.links->name_of(link.peer().rid), move, std::move(request));
@@ -164,16 +165,16 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
     }
     case control_command::chunks_taken: {
       const auto what = decode<chunks_taken>(body);
-      tell_source(move, what.attempt, [bytes = what.bytes](source_move& one) { one.taken(bytes); });
+      tell_source(link, move, what.attempt, [bytes = what.bytes](source_move& one) { one.taken(bytes); });
       return;
     }
     case control_command::relay_ready:
-      tell_source(move, decode<attempt_note>(body).attempt, [](source_move& one) { one.ready(); });
+      tell_source(link, move, decode<attempt_note>(body).attempt, [](source_move& one) { one.ready(); });
       return;
     case control_command::restore_refused: {
       auto what = decode<restore_refused>(body);
       const auto attempt = what.attempt;
-      tell_source(move, attempt, [what = std::move(what)](source_move& one) mutable { one.refused(std::move(what)); });
+      tell_source(link, move, attempt, [what = std::move(what)](source_move& one) mutable { one.refused(std::move(what)); });
       return;
     }
     case control_command::route_moved: {
@@ -203,23 +204,7 @@ void moves::link_changed(node_runtime&, const std::string& rid, bool lost) {
 
 bool moves::knows(const std::string& address) const {
   std::lock_guard guard{mutex_};
-  return arriving_.contains(address) || lost_.contains(address);
-}
-
-bool moves::is_lost(const std::string& address, object_generation generation) const {
-  std::lock_guard guard{mutex_};
-  const auto i = lost_.find(address);
-  return i != lost_.end() && i->second == generation;
-}
-
-void moves::note_lost(const std::string& address, object_generation generation) {
-  std::lock_guard guard{mutex_};
-  lost_.insert_or_assign(address, generation);
-}
-
-void moves::forget_lost(const std::string& address) {
-  std::lock_guard guard{mutex_};
-  lost_.erase(address);
+  return arriving_.contains(address);
 }
 
 bool moves::arrives(const std::string& address) const {

@@ -78,10 +78,6 @@ public:
   /// The object is on its way here, or was lost on its way out: a row of this host without an object is in order (L-163). Any
   /// thread.
   bool knows(const std::string& address) const;
-  /// It was lost on its way from here, and its row stays until somebody destroys it by its ref (L-164). Any thread.
-  bool is_lost(const std::string& address, object_generation generation) const;
-  void note_lost(const std::string& address, object_generation generation);
-  void forget_lost(const std::string& address);
 
   /// Inside the unit.
   move_pace pace;
@@ -100,7 +96,7 @@ private:
   std::shared_ptr<source_move> source(unique_id move) const;
   std::shared_ptr<target_move> target(unique_id move) const;
   template <class F>
-  void tell_source(unique_id move, std::uint64_t attempt, F event);
+  void tell_source(const link_session& link, unique_id move, std::uint64_t attempt, F event);
   void forget(const source_move& ended);
   void forget(const target_move& ended);
 
@@ -110,7 +106,6 @@ private:
   mutable std::mutex mutex_;
   std::map<unique_id, std::shared_ptr<source_move>> sources_;
   std::map<unique_id, std::shared_ptr<target_move>> targets_;
-  std::map<std::string, object_generation> lost_;
   std::map<std::string, unique_id> arriving_; ///< address of each object that is being prepared here: its move (L-109)
 };
 

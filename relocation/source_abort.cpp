@@ -16,13 +16,14 @@ constexpr std::chrono::seconds forget_patience{1};
 
 /// Nothing has stopped, or only for a signalled boundary.
 task<void> source_move::withdraw() {
-  auto withdrawing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this()](execution_object& object) {
+  // In a turn that may be long in coming, and that nobody waits for: whoever moves it next comes behind it.
+  unit_.lead->submit_step(std::make_unique<turn_step>([self = shared_from_this()](execution_object& object) {
     if (self->unit_.lead->is_actor())
-      return true;
+      return;
     auto& spot = static_cast<spot_object&>(object);
     spot.at_signalled_boundary({});
     if (!self->owes_completion_)
-      return true;
+      return;
     spot.submit_step(make_readiness_step(spot_relocation_ready_outcome::continued, [](execution_object& target) { // L-44
       auto& members = static_cast<spot_object&>(target).members();
       for (auto place = members.next(0); place != spot_members::nobody; place = members.next(place + 1))
@@ -30,9 +31,7 @@ task<void> source_move::withdraw() {
           member->set_open(true);
       target.set_open(true);
     }));
-    return true;
-  });
-  co_await std::move(withdrawing);
+  }));
   if (unit_.kind == unit_kind::spot_wide)
     unit_.lead->end_move(); // nothing of it stands in the store yet
   else
@@ -167,9 +166,10 @@ void source_move::drop_captured(const error& why) {
 /// (L-163, S-101).
 task<void> source_move::settle_lost() {
   for (const auto& to : hold_->parts()) // nobody takes its row for a leftover (L-163, L-164)
-    host_.moving.note_lost(to.address, to.generation);
+    host_.recovery.keep(to.address, to.generation);
   auto disposing = dispose_parts({error_kind::unavailable, described(address) + " was lost on its way to node \"" + target_.node_rid + '"'});
   co_await std::move(disposing);
+  record_->forget([] {}); // its members' rows stand for themselves again
   host_.moving.step(move_step::settled_lost, address);
 }
 
@@ -180,6 +180,10 @@ task<void> source_move::dispose_parts(error why) {
   for (auto& one : parts_) {
     one.object->fence_off();
     host_.objects.erase(*one.object);
+  }
+  if (ended_ && !unit_.lead->is_actor() && host_.ownership->held()) { // the host ends, and has not seen the target own it (L-197)
+    auto telling = tell_closing(spot_close_reason::host_shutdown);
+    co_await std::move(telling);
   }
   auto disposing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), why](execution_object&) {
     for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) { // the Spot last

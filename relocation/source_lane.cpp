@@ -93,8 +93,7 @@ task<void> source_move::wait_for_verdict() {
 void source_move::pass_boundary() {
   if (!unit_.lead->is_actor())
     unit_.node->subscribed.remove(static_cast<spot_object&>(*unit_.lead));
-  while (!send_batch()) {
-  }
+  send_batch();
   submitted_ = host_.time->now();
   host_.moving.step(move_step::cutover_sent, address);
   start_coroutine([](std::shared_ptr<source_move> self) -> task<void> {
@@ -104,33 +103,37 @@ void source_move::pass_boundary() {
   }(shared_from_this()), [](result<void>) {});
 }
 
-/// The whole of what was held, as one batch; false: more has come meanwhile, and the batch is sent with it anew.
-bool source_move::send_batch() {
-  for (auto& kept : hold_->take_held())
-    relayed_.push_back(kept);
-  ++batch_;
+/// The whole of what was held, as one batch. What comes meanwhile is added to it, until nothing does.
+void source_move::send_batch() {
   cutover_mark mark;
   mark.attempt = attempt;
-  mark.batch = batch_;
+  mark.batch = ++batch_;
+  std::size_t next = 0;
+  do {
+    for (auto& kept : hold_->take_held())
+      relayed_.push_back(kept);
+    for (; next < relayed_.size(); ++next)
+      relay(relayed_[next], mark);
+  } while (!hold_->enter_lane(link_, attempt, encode(control_envelope{id.high, id.low, encode(mark)})));
+}
+
+void source_move::relay(kept_record& kept, cutover_mark& mark) {
+  if (kept.r == nullptr)
+    return;
   auto& replies = unit_.node->links->replies();
-  for (auto& kept : relayed_) {
-    if (kept.r == nullptr)
-      continue;
-    relayed_message told;
-    told.attempt = attempt;
-    told.batch = batch_;
-    told.part = kept.part;
-    try {
-      told.frame = frame_of(kept, hold_->parts()[kept.part].address, path_of(kept, *unit_.node, replies, number_), host_);
-    } catch (...) {
-      end_record(kept, host_, replies, {error_kind::invalid_operation, text_of_current_exception()});
-      continue;
-    }
-    ++mark.records;
-    mark.sum = crc32c(mark.sum, told.frame);
-    send(control_command::relay, encode(told));
+  relayed_message told;
+  told.attempt = attempt;
+  told.batch = batch_;
+  told.part = kept.part;
+  try {
+    told.frame = frame_of(kept, hold_->parts()[kept.part].address, path_of(kept, *unit_.node, replies, number_), host_);
+  } catch (...) {
+    end_record(kept, host_, replies, {error_kind::invalid_operation, text_of_current_exception()});
+    return;
   }
-  return hold_->enter_lane(link_, attempt, encode(control_envelope{id.high, id.low, encode(mark)}));
+  ++mark.records;
+  mark.sum = crc32c(mark.sum, told.frame);
+  send(control_command::relay, encode(told));
 }
 
 // -- after it ---------------------------------------------------------------------------------------------------------
@@ -166,8 +169,7 @@ task<bool> source_move::see_commit(steady_time until) {
       if (auto again = unit_.node->links->ready_link(target_.node_rid); again && again->peer().lifecycle == target_.lifecycle) {
         link_ = again;
         hold_->change_link(again);
-        while (!send_batch()) {
-        }
+        send_batch();
       }
     auto waiting = wake_.until(std::min(until, now + pause));
     co_await std::move(waiting);
@@ -211,6 +213,15 @@ task<void> source_move::leave_source() {
   host_.moving.step(move_step::followed_long_enough, address);
 }
 
+/// A failure of the Spot's is recorded, and changes nothing (L-200).
+task<void> source_move::tell_closing(spot_close_reason reason) {
+  const spot_closing_context context{reason, host_.time->wall_now() + closing_patience};
+  std::stop_source late;
+  host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
+  auto telling = run_closing_step(static_cast<spot_object&>(*unit_.lead), *host_.infra, context, late.get_token());
+  co_await std::move(telling);
+}
+
 task<void> source_move::close_instance() {
   auto lead = unit_.lead;
   while (unit_.kind == unit_kind::per_actor_spot && !ended_) { // it serves its members until the last of them has left (L-152, L-154)
@@ -221,11 +232,8 @@ task<void> source_move::close_instance() {
     co_await std::move(pausing);
   }
   if (!lead->is_actor()) {
-    const spot_closing_context context{spot_close_reason::relocation_out, host_.time->wall_now() + closing_patience};
-    std::stop_source late;
-    host_.infra->post_after(closing_patience, [late]() mutable { late.request_stop(); });
-    auto telling = run_closing_step(static_cast<spot_object&>(*lead), *host_.infra, context, late.get_token());
-    co_await std::move(telling); // a failure is recorded, and changes nothing (L-200)
+    auto telling = tell_closing(spot_close_reason::relocation_out);
+    co_await std::move(telling);
   }
   if (unit_.join) { // OnLeaveActor reads the Actor, which stays until it has ended (J-105)
     auto leaving = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));

@@ -7,6 +7,7 @@
 #include "relocation/moves.hpp"
 #include "relocation/source_record.hpp"
 #include "relocation/wakeup.hpp"
+#include "zlink/spot.hpp"
 
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ public:
   const unique_id id;
   const std::uint64_t attempt;
   const std::string address; ///< of the lead, for reports
+  const std::string& target() const noexcept { return target_.node_rid; }
 
   // What comes by the lane.
   void ready();
@@ -55,6 +57,7 @@ private:
   task<std::optional<unit_end>> prepare();
   task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
+  task<bool> try_in_turn(spot_object* spot);
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
   void let_parts_go();
@@ -71,10 +74,12 @@ private:
   task<void> wait_for_verdict();
   void send(control_command command, const bytes& body);
   void pass_boundary();
-  bool send_batch();
+  void send_batch();
+  void relay(kept_record& kept, cutover_mark& mark);
   task<void> finish();
   task<bool> see_commit(steady_time until);
   task<void> leave_source();
+  task<void> tell_closing(spot_close_reason reason);
   task<void> close_instance();
 
   // The way back (source_abort.cpp).

@@ -2,6 +2,7 @@
 #include "relocation/source_move.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
+#include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/placement/pause.hpp"
@@ -14,6 +15,15 @@ constexpr std::chrono::milliseconds look_again_after{1}; // for a boundary that 
 
 unit_end stays(relocate_reason reason, std::string why) { return {false, reason, std::move(why)}; }
 
+relocation_policy policy_of(const hosted_object& object) {
+  return object.is_actor() ? static_cast<const actor_object&>(object).factory().policy : static_cast<const spot_object&>(object).factory().policy;
+}
+std::optional<unit_end> refuse_fixed(const hosted_object& object) {
+  if (policy_of(object) != relocation_policy::disable)
+    return std::nullopt;
+  return stays(relocate_reason::relocation_disabled, described(object.address()) + " never leaves its node");
+}
+
 } // namespace
 
 // -- before anything stops --------------------------------------------------------------------------------------------
@@ -21,6 +31,10 @@ unit_end stays(relocate_reason reason, std::string why) { return {false, reason,
 /// The store says that this move is under way, so that the target finds out whether it still is (S-96). Work goes on.
 task<std::optional<unit_end>> source_move::prepare() {
   host_.moving.step(move_step::preparing, address);
+  if (auto fixed = refuse_fixed(*unit_.lead))
+    co_return fixed;
+  if (const auto link = unit_.node->links->ready_link(target_.node_rid); !link || link->peer().lifecycle != target_.lifecycle)
+    co_return stays(relocate_reason::target_unavailable, "no link to node \"" + target_.node_rid + '"'); // L-55
   if (!unit_.lead->begin_move())
     co_return stays(relocate_reason::relocation_failed, described(address) + " is moving already");
   if (unit_.kind == unit_kind::spot_wide)
@@ -48,8 +62,11 @@ task<std::optional<unit_end>> source_move::prepare_all() {
   if (unit_.kind != unit_kind::spot_wide)
     co_return std::nullopt;
   std::vector<counted_ptr<hosted_object>> all;
-  for (const auto& one : parts_)
+  for (const auto& one : parts_) {
+    if (auto fixed = refuse_fixed(*one.object)) // of all or of none (L-59)
+      co_return fixed;
     all.push_back(one.object);
+  }
   auto preparing = all.size() == 1 ? record_->prepare(deadline_) : record_->prepare_all(std::move(all), deadline_);
   switch (co_await std::move(preparing)) {
     case source_record::prepare_end::done: co_return std::nullopt;
@@ -68,9 +85,7 @@ task<bool> source_move::seal() {
   host_.moving.step(move_step::sealing, address);
   auto* const spot = unit_.lead->is_actor() ? nullptr : static_cast<spot_object*>(unit_.lead.get());
   for (;;) {
-    auto trying = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), spot](execution_object& object) {
-      return self->try_seal(spot, static_cast<hosted_object&>(object));
-    });
+    auto trying = try_in_turn(spot);
     if (co_await std::move(trying)) {
       sealed_ = host_.time->now();
       host_.moving.step(move_step::sealed, address);
@@ -83,6 +98,32 @@ task<bool> source_move::seal() {
     auto waiting = wake_.until(std::min(deadline_, now + look_again_after));
     co_await std::move(waiting);
   }
+}
+
+/// A handler that holds the gate may outlast the deadline: the unit does not start then, without waiting for a turn (L-48, L-50).
+task<bool> source_move::try_in_turn(spot_object* spot) {
+  struct attempt_state {
+    std::atomic<bool> claimed{false}; ///< by the turn, or by who has given it up
+    std::optional<bool> sealed;
+  };
+  auto state = std::make_shared<attempt_state>();
+  unit_.lead->submit_step(std::make_unique<turn_step>([self = shared_from_this(), spot, state](execution_object& object) {
+    if (state->claimed.exchange(true, std::memory_order_acq_rel))
+      return;
+    const bool sealed = self->try_seal(spot, static_cast<hosted_object&>(object));
+    self->host_.infra->post([self, state, sealed] {
+      state->sealed = sealed;
+      self->wake_.wake();
+    });
+  }));
+  while (!state->sealed) {
+    const bool late = host_.time->now() >= deadline_ || ended_ || host_.ending();
+    if (late && !state->claimed.exchange(true, std::memory_order_acq_rel))
+      co_return false;
+    auto waiting = wake_.until(late ? steady_time::max() : deadline_);
+    co_await std::move(waiting);
+  }
+  co_return *state->sealed;
 }
 
 /// In a turn of the unit's gate. What it says is true as long as the turn lasts, so the seal is part of it.
@@ -185,9 +226,7 @@ task<bytes> source_move::capture_in_turn(std::stop_token cancel) {
     auto& object = *parts_[i].object;
     if (object.fenced())
       throw operation_failed{error{error_kind::unavailable, described(object.address()) + " was lost while it was to move"}};
-    const auto policy = object.is_actor() ? static_cast<actor_object&>(object).factory().policy
-                                          : static_cast<spot_object&>(object).factory().policy;
-    if (policy != relocation_policy::preserve_state)
+    if (policy_of(object) != relocation_policy::preserve_state)
       continue;
     auto capturing = capture_state(object, cancel);
     states[i] = co_await std::move(capturing);

@@ -58,6 +58,16 @@ void target_move::repeated() {
     send(control_command::relay_ready, encode(attempt_note{request_.attempt}));
 }
 
+void target_move::contradicted() {
+  {
+    std::lock_guard guard{mutex_};
+    if (ready_sent_)
+      throw decode_error{"a Restore request that contradicts an earlier one of the same move"};
+    broken_ = true;
+  }
+  host_.infra->post([self = shared_from_this()] { self->wake_.wake(); });
+}
+
 void target_move::chunk(const chunk_view& part) {
   std::uint64_t size = 0;
   bool complete = false;
@@ -97,12 +107,21 @@ void target_move::relayed(const relayed_message& what) {
   host_.messages.deliver_followed(with_route(std::move(record), *node_.links), addresses_[what.part], node_, source_);
 }
 
+/// One that is late or comes twice is noted, and that is all (L-140).
 void target_move::cutover(const cutover_mark& mark) {
+  bool counts = false;
   {
     std::lock_guard guard{mutex_};
-    cutover_ = mark;
+    counts = !decided_ && (!cutover_ || mark.batch > cutover_->batch);
+    if (counts)
+      cutover_ = mark;
   }
-  host_.infra->post([self = shared_from_this()] { self->wake_.wake(); });
+  host_.infra->post([self = shared_from_this(), counts] {
+    if (counts)
+      self->wake_.wake();
+    else
+      self->host_.trace_move(self->address(), self->request_.parts.front().generation, "late_cutover", self->node_);
+  });
 }
 
 void target_move::abandoned() {
@@ -143,13 +162,14 @@ task<void> target_move::run() {
     auto preparing = prepare();
     failed = co_await std::move(preparing);
   }
+  if (!failed && !answer_ready())
+    failed = refusal{relocate_reason::relocation_failed, {error_kind::data_lost, "two contents came under one identity"}};
   if (failed) {
     auto removing = remove_staging();
     co_await std::move(removing);
     answer_refused(*failed); // nothing is left here, and nothing can commit (S-99)
     co_return;
   }
-  answer_ready();
   auto waiting = wait_for_cutover();
   co_await std::move(waiting);
   auto committing = commit();
@@ -201,13 +221,17 @@ target_move::failure target_move::check_payload() {
   return std::nullopt;
 }
 
-void target_move::answer_ready() {
+/// False: there is something to refuse.
+bool target_move::answer_ready() {
   {
     std::lock_guard guard{mutex_};
+    if (broken_)
+      return false;
     ready_sent_ = true;
   }
   host_.moving.step(move_step::relay_ready_sent, address());
   send(control_command::relay_ready, encode(attempt_note{request_.attempt}));
+  return true;
 }
 
 void target_move::answer_refused(const refusal& why) {
@@ -232,6 +256,7 @@ task<void> target_move::wait_for_cutover() {
         if (got.batch == cutover_->batch || cutover_->records == 0) {
           if (got.records != cutover_->records || got.sum != cutover_->sum)
             host_.trace_move(address(), request_.parts.front().generation, "cutover_mismatch", node_); // L-136
+          decided_ = true;
           host_.moving.step(move_step::cutover_received, address());
           co_return;
         }
@@ -239,6 +264,10 @@ task<void> target_move::wait_for_cutover() {
     }
     auto waiting = wake_.until(until);
     co_await std::move(waiting);
+  }
+  {
+    std::lock_guard guard{mutex_};
+    decided_ = true;
   }
   host_.moving.step(move_step::cutover_fallback, address());
   host_.trace_move(address(), request_.parts.front().generation, "cutover_timeout", node_);

@@ -34,6 +34,8 @@ public:
   void register_queue();
   bool same(const restore_request& again) const noexcept;
   void repeated();
+  /// Another content under the same identity: an explicit conflict, as long as this can be refused at all (L-97).
+  void contradicted();
   void chunk(const chunk_view& part);
   void relayed(const relayed_message& what);
   void cutover(const cutover_mark& mark);
@@ -55,7 +57,7 @@ private:
 
   task<bool> assemble();
   failure check_payload();
-  void answer_ready();
+  bool answer_ready();
   void answer_refused(const refusal& why);
   task<void> wait_for_cutover();
   void send(control_command command, const bytes& body);
@@ -99,10 +101,11 @@ private:
   mutable std::mutex mutex_;
   bytes payload_;           ///< as far as it has come
   std::uint32_t next_chunk_ = 0;
-  bool broken_ = false;     ///< a chunk came out of order
+  bool broken_ = false;     ///< a chunk came out of order, or another content under the same identity
   std::optional<cutover_mark> cutover_;
   bool abandoned_ = false;
   bool ready_sent_ = false;
+  bool decided_ = false;    ///< by the mark, or without it: no mark changes anything any more
 
   // The unit's.
   carried_unit content_;

@@ -139,7 +139,7 @@ task<void> target_move::dispose_all() {
 task<void> target_move::remove_staging() {
   for (std::uint32_t i = 0; i < addresses_.size(); ++i)
     host_.objects.end_detour(addresses_[i], *detours_[i], [] {});
-  queue_->discard();
+  queue_->discard(*node_.links);
   auto disposing = dispose_all();
   co_await std::move(disposing);
   record_->release();

@@ -18,8 +18,8 @@ private:
 
 namespace {
 
-/// It never ran. What came directly ends here; who sent what the source has passed on is served, or told, by the source
-/// (L-161).
+/// It never ran. It belongs to a batch, which the source has until all is settled: whoever waits is served, or told, by it
+/// (L-161, L-163).
 void drop(staged_record& one) noexcept {
   refuse(std::exchange(one.r, nullptr), {error_kind::unavailable, "it was to move to this node, and did not"});
 }
@@ -45,8 +45,8 @@ counted_ptr<detour> temporary_queue::part(std::uint32_t index) {
 detour::answer temporary_queue::take(std::uint32_t part, record* r, const passage& how) noexcept {
   std::lock_guard guard{mutex_};
   auto& to = parts_[part];
-  if (to.ended || how.known > to.generation)
-    return detour::answer::pass;
+  if (to.ended || (how.known && how.known != to.generation))
+    return detour::answer::pass; // of another incarnation (L-102)
   r->permit = nullptr; // the caller gives it back (L-112)
   to.rest.push_back({r, {}});
   return detour::answer::taken;
@@ -64,6 +64,10 @@ bool temporary_queue::relay(std::uint32_t part, std::uint32_t batch, byte_view f
   std::lock_guard guard{mutex_};
   if (parts_[part].ended)
     return false;
+  if (batch < relayed_.batch) { // from the buffers of a link that was lost: the newer batch has it, too
+    drop(what);
+    return true;
+  }
   if (batch != relayed_.batch) {
     drop_relayed();
     relayed_ = {batch, 0, 0};
@@ -90,6 +94,8 @@ temporary_queue::relayed temporary_queue::before_cutover() const {
 /// A batch begins with the same records in the same order each time it is sent.
 bool temporary_queue::has_run(std::uint32_t batch) {
   std::lock_guard guard{mutex_};
+  if (batch < relayed_.batch)
+    return true;
   if (batch == relayed_.batch) { // its rest, late
     ++relayed_.records;
     return false;
@@ -119,13 +125,23 @@ std::vector<staged_record> temporary_queue::take(waiting& from) {
   return all;
 }
 
-void temporary_queue::discard() {
-  std::vector<staged_record> gone;
-  for (std::uint32_t i = 0; i < parts_.size(); ++i)
-    for (auto& one : end_part(i))
-      gone.push_back(one);
-  for (auto& one : gone) // outside of the lock
+void temporary_queue::discard(mesh_links& links) {
+  std::vector<staged_record> batch;
+  std::vector<staged_record> rest;
+  {
+    std::lock_guard guard{mutex_};
+    for (auto& part : parts_) {
+      part.ended = true;
+      batch.insert(batch.end(), part.relayed.begin(), part.relayed.end());
+      rest.insert(rest.end(), part.rest.begin(), part.rest.end());
+      part.relayed.clear();
+      part.rest.clear();
+    }
+  }
+  for (auto& one : batch) // outside of the lock
     drop(one);
+  for (auto& one : rest) // nobody else knows of it any more
+    refuse(with_route(std::exchange(one, {}), links), {error_kind::unavailable, "it was to move to this node, and did not"});
 }
 
 } // namespace zlink::detail

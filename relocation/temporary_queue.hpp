@@ -40,8 +40,8 @@ public:
   /// All that waits for that part, in the order in which it is to run: relayed, then the rest (L-156). Nothing enters any more.
   std::vector<staged_record> end_part(std::uint32_t part);
 
-  /// Nothing of it runs here: what came directly ends `unavailable` (L-148, L-161).
-  void discard();
+  /// Nothing of it runs here: what came directly, or behind the cutover, ends `unavailable` (L-148, L-161, L-185).
+  void discard(mesh_links& links);
 
 private:
   class part_detour;

@@ -129,11 +129,6 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, asker by
     auto releasing = host_.spots.release_dead(address, row->generation, *seen);
     co_return co_await std::move(releasing);
   }
-  if (const auto* own = host_.find_node(row->node.mesh_name);
-      own != nullptr && own->identity == row->node && host_.moving.is_lost(address, row->generation)) {
-    auto releasing = host_.spots.release_lost(address, *seen, due);
-    co_return co_await std::move(releasing);
-  }
   if (placement::is_moving(*row) || row->aggregate)
     refuse(error_kind::unavailable, described(address) + " moves");
   if (auto here = host_.objects.find_actor(who.actor_id); here && here->generation() == row->generation) {
@@ -141,6 +136,10 @@ task<bool> memberships::destroy_exactly(actor_ref who, steady_time due, asker by
     co_return co_await std::move(ending);
   }
   if (const auto* own = host_.find_node(row->node.mesh_name); own != nullptr && own->identity == row->node) {
+    if (host_.recovery.keeps(address, row->generation)) { // lost on its way to another node (L-164)
+      auto releasing = host_.recovery.release(address, row->generation, due);
+      co_return co_await std::move(releasing);
+    }
     // Here, and gone since the row was read: what became of it the row tells in a moment.
     if (host_.time->now() >= due)
       refuse(error_kind::unavailable, described(address) + " is ending");

@@ -253,10 +253,19 @@ task<control_answer> creations::serve_close(node_runtime& node, operation_id ope
   auto object = host_.objects.find(question.id);
   control_answer answer;
   if (!object || object->generation().value != question.generation) {
+    if (!object && host_.recovery.keeps(question.id, {question.generation})) { // lost on its way to another node (L-164)
+      auto releasing = host_.recovery.release(question.id, {question.generation}, due);
+      answer.closed = co_await std::move(releasing);
+      if (answer.closed)
+        note_closed(operation);
+      co_return answer;
+    }
     // A resend after the close ended: nothing is here any more, and the row tells what became of it.
     answer.closed = closed_.contains(operation);
     co_return answer;
   }
+  if (object->factory().kind == spot_kind::instance)
+    co_return answer_of({error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"});
   if (object->factory().kind != spot_kind::user)
     co_return answer_of({error_kind::invalid_operation, '"' + question.id + "\" is no User Spot"});
   // Unchanged since it was read, except that somebody has begun to close it: that close is joined.
@@ -280,6 +289,13 @@ task<control_answer> creations::serve_destroy(node_runtime& node, operation_id o
   const auto due = host_.time->now() + left_of(question.route.left_ms);
   const auto who = host_.objects.find_actor(question.id);
   control_answer answer;
+  if (const auto address = actor_address(question.id); !who && host_.recovery.keeps(address, {question.generation})) { // L-164
+    auto releasing = host_.recovery.release(address, {question.generation}, due);
+    answer.closed = co_await std::move(releasing);
+    if (answer.closed)
+      note_closed(operation);
+    co_return answer;
+  }
   if (!who || who->generation().value != question.generation) { // a resend after it ended
     answer.closed = closed_.contains(operation);
     co_return answer;

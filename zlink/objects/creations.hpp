@@ -63,8 +63,6 @@ public:
 
   /// The owner by that row is to end the object: `close_spot` or `destroy_actor`. Throws the caller's error.
   task<bool> ask_owner(placement::observed_object seen, control_command command, std::string id, steady_time due);
-  /// The object goes, which this host has lost on its way out (L-164). Throws the caller's error.
-  task<bool> release_lost(std::string address, placement::observed_object seen, steady_time due);
   /// The object goes, whose owner has ended: by its exact generation (S-79). Throws the caller's error.
   task<bool> release_dead(std::string address, object_generation generation, placement::observed_object seen);
 

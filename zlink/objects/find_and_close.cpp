@@ -1,6 +1,5 @@
 // Looking up and closing User Spots by their refs (C-66, C-112, C-113, S-79).
 #include "zlink/host/host_runtime.hpp"
-#include "zlink/objects/row_change.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/entered_call.hpp"
 #include "zlink/objects/creations.hpp"
@@ -66,8 +65,8 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
   }
   const auto* own_node = host_.find_node(row->node.mesh_name);
   const bool here = own_node != nullptr && own_node->identity == row->node;
-  if (here && host_.moving.is_lost(spot.spot_id, row->generation)) {
-    auto releasing = release_lost(spot.spot_id, *seen, due);
+  if (here && host_.recovery.keeps(spot.spot_id, row->generation)) { // lost on its way to another node (L-164)
+    auto releasing = host_.recovery.release(spot.spot_id, row->generation, due);
     co_return co_await std::move(releasing);
   }
   if (row->kind != placement::object_kind::user_spot) {
@@ -80,7 +79,7 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
     auto closing = host_.closings.close(object, spot_close_reason::explicit_close, due, nullptr);
     co_return co_await std::move(closing);
   }
-  if (const auto* own = host_.find_node(row->node.mesh_name); own != nullptr && own->identity == row->node) {
+  if (here) {
     // Here, and gone since the row was read: what became of it the row tells in a moment (C-113).
     if (host_.time->now() >= due)
       throw operation_failed{error{error_kind::unavailable, '"' + spot.spot_id + "\" is ending"}};
@@ -94,25 +93,6 @@ task<bool> creations::close_exactly(spot_ref spot, steady_time due) {
   if (closed)
     host_.messages.routes.cache.erase(spot.spot_id, found.route.object, found.route.authority);
   co_return closed;
-}
-
-/// It was lost on its way to another node: its row, which nothing stands behind, goes with whoever asks for that (L-164).
-task<bool> creations::release_lost(std::string address, placement::observed_object seen, steady_time due) {
-  const auto& lost = *placement::row_in(seen);
-  const placement::owned_object mine{lost.kind, std::string{id_in(address)}, host_.token()};
-  row_change change;
-  change.id = address;
-  change.judge = [&mine, generation = lost.generation](const placement::observed_object& now) {
-    const auto* row = placement::row_in(now);
-    return row == nullptr || row->generation != generation ? row_judgement{row_end::settled} : judged(placement::remove(now, mine));
-  };
-  change.give_up = [this, due](bool) { return host_.time->now() >= due; };
-  auto changing = change_row(host_, std::move(change));
-  const auto outcome = co_await std::move(changing);
-  if (outcome.how != row_end::applied && outcome.how != row_end::settled)
-    throw operation_failed{error{error_kind::unavailable, "the Location Store did not carry out the end of " + described(address)}};
-  host_.moving.forget_lost(address);
-  co_return true;
 }
 
 task<bool> creations::release_dead(std::string address, object_generation generation, placement::observed_object seen) {

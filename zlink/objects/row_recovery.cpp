@@ -1,6 +1,7 @@
 #include "zlink/objects/row_recovery.hpp"
 
 #include "zlink/host/host_runtime.hpp"
+#include "zlink/placement/pause.hpp"
 
 namespace zlink::detail {
 
@@ -25,14 +26,49 @@ void row_recovery::note_own_row(const std::string& id, const placement::row_reco
   const auto now = host_.time->now();
   if (known == suspects_.end() || known->second.generation != row.generation) {
     if (suspects_.size() >= most_suspects)
-      suspects_.clear(); // most of them are gone; the others are met again
+      std::erase_if(suspects_, [](const auto& one) { return !one.second.kept; }); // most are gone; the others are met again
     suspects_.insert_or_assign(address, suspect{row.generation, now});
     return;
   }
+  if (known->second.kept)
+    return;
   if (row.pending && now - known->second.since < patience_of(*row.pending))
     return;
   suspects_.erase(known);
   start_coroutine(settle(address, row.generation), [](result<void>) {});
+}
+
+void row_recovery::keep(std::string address, object_generation generation) {
+  suspects_.insert_or_assign(std::move(address), suspect{generation, host_.time->now(), true});
+}
+
+bool row_recovery::keeps(const std::string& address, object_generation generation) const {
+  const auto i = suspects_.find(address);
+  return i != suspects_.end() && i->second.kept && i->second.generation == generation;
+}
+
+task<bool> row_recovery::release(std::string address, object_generation generation, steady_time due) {
+  for (;;) {
+    auto reading = host_.repository->read_object(address);
+    const auto outcome = co_await std::move(reading);
+    if (const auto* seen = placement::seen_in(outcome)) {
+      const auto* row = placement::row_in(*seen);
+      if (row == nullptr || row->generation != generation || row->owner != host_.token()) {
+        suspects_.erase(address);
+        co_return false;
+      }
+      auto applying = host_.repository->apply_if(placement::remove(*seen, {row->kind, std::string{id_in(address)}, row->owner}));
+      if (co_await std::move(applying)) {
+        suspects_.erase(address);
+        host_.messages.routes.cache.row_seen(address, nullptr);
+        co_return true;
+      }
+    }
+    if (host_.time->now() >= due)
+      throw operation_failed{error{error_kind::unavailable, "the row of " + described(address) + " could not be removed"}};
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
+  }
 }
 
 task<void> row_recovery::settle(std::string address, object_generation generation) {

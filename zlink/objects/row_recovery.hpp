@@ -24,6 +24,12 @@ public:
   /// A pass over the store met a row of this host's token and lifecycle. One that was without an object in the pass before,
   /// too, is settled; a reservation not before its creator has stopped waiting (S-83).
   void note_own_row(const std::string& id, const placement::row_record& row);
+  /// It was lost on its way to another node: its row stays until somebody closes or destroys it by its exact ref, or the host
+  /// shuts down (L-163, L-164).
+  void keep(std::string address, object_generation generation);
+  bool keeps(const std::string& address, object_generation generation) const;
+  /// Takes away the row of what `keeps` says, and frees its slots. False: somebody else has. Throws `operation_failed`.
+  task<bool> release(std::string address, object_generation generation, steady_time due);
 
 private:
   task<void> settle(std::string address, object_generation generation);
@@ -35,6 +41,7 @@ private:
   struct suspect {
     object_generation generation;
     steady_time since;
+    bool kept = false;
   };
   std::unordered_map<std::string, suspect> suspects_;
 };

@@ -143,7 +143,7 @@ TEST_CASE("L-46 what waits is held though the callback yields") {
   CHECK(said == trace{"turn over", "completed continued", "next round", "handle next"});
 }
 
-TEST_CASE("X-62 X-61 after readiness the turn starts nothing else, and not readiness again") {
+TEST_CASE("X-62 X-61 L-43 L-42 after readiness the turn starts nothing else, and not readiness again") {
   for (const std::string how : {"twice", "send", "timer", "worker", "create", "close"}) {
     CAPTURE(how);
     std::vector<std::string> said;
@@ -168,7 +168,7 @@ TEST_CASE("X-61 L-46 a callback of a turn that has ended may signal readiness, t
   CHECK(net.run(ask(net.host(0), "a", "next")).word == "next");
 }
 
-TEST_CASE("X-61 readiness where it may not be said changes nothing") {
+TEST_CASE("X-61 L-42 readiness where it may not be said changes nothing") {
   for (const bool per_actor : {false, true}) {
     std::vector<std::string> said;
     mesh net{1};

@@ -250,7 +250,7 @@ TEST_CASE("C-22 an object client takes no node-direct messages") {
           == error_kind::not_found);
 }
 
-TEST_CASE("C-24 exactly one relocation policy, always said") {
+TEST_CASE("C-24 L-20 exactly one relocation policy, always said") {
   const auto with = [](auto configure) {
     return refused([configure](zlink::host& host) {
       host.add_mesh("m").object_server().add_instance_spot_factory<plain>("cart", configure);
@@ -375,7 +375,7 @@ TEST_CASE("C-27 one type or class stands for one thing on a node") {
           .empty());
 }
 
-TEST_CASE("C-28 an adapter is one of this very class") {
+TEST_CASE("C-28 L-24 an adapter is one of this very class") {
   static_assert(takes_adapter<plain, zlink::instance_spot_context, keeps<plain>>);
   static_assert(takes_adapter<lounge, zlink::spot_context, keeps<lounge>>);
   static_assert(!takes_adapter<plain, zlink::instance_spot_context, keeps<other_plain>>);
@@ -394,7 +394,7 @@ TEST_CASE("C-28 an adapter is one of this very class") {
   CHECK(published.front().has_adapter);
 }
 
-TEST_CASE("C-29 execution mode and readiness go together as they may") {
+TEST_CASE("C-29 L-25 execution mode and readiness go together as they may") {
   enum policy { stays, recreated, preserved };
   for (const auto chosen : {stays, recreated, preserved})
     for (const bool per_actor : {false, true})

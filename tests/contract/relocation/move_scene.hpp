@@ -48,7 +48,16 @@ struct start_clock {
   std::int64_t period_ms = 0;
   bool cancel = false;
 };
+struct act {
+  std::string word;
+};
+struct acted {
+  std::string rid;
+  std::uint64_t instance = 0;
+};
 ZLINK_PACKET(note, "move.note", sender, number)
+ZLINK_PACKET(act, "move.act", word)
+ZLINK_PACKET(acted, "move.acted", rid, instance)
 ZLINK_PACKET(count_up, "move.count", sender, number)
 ZLINK_PACKET(look, "move.look")
 ZLINK_PACKET(ledger_view, "move.view", entries, ticks, scheduled, rid, generation, instance)
@@ -62,6 +71,8 @@ struct stage {
   std::set<std::string> running; ///< ids with a handler or callback under way: at most one of each anywhere (L-3)
   std::function<void(const std::string& step, const std::string& id)> at; ///< at each entry; may throw
   std::function<zlink::task<void>(const std::string& step, const std::string& id)> during;
+  /// Awaited inside a handler for an `act`, and by `on_closing` with that word.
+  std::function<zlink::task<void>(const zlink::instance_spot_context& context, const std::string& word)> acts;
 
   void happened(const std::string& step, const std::string& id, const std::string& more = {}) {
     trace.push_back(step + ' ' + id + (more.empty() ? "" : ' ' + more));
@@ -95,7 +106,8 @@ public:
       .add_packet<&ledger::on_note>()
       .add_packet<&ledger::on_count>()
       .add_packet<&ledger::on_look>()
-      .add_packet<&ledger::on_start>();
+      .add_packet<&ledger::on_start>()
+      .add_packet<&ledger::on_act>();
   }
   zlink::task<void> on_initialize() override {
     on.happened("initialize", id());
@@ -104,6 +116,8 @@ public:
   zlink::task<void> on_closing(const zlink::spot_closing_context& why, std::stop_token) override {
     on.happened("closing", id(), to_string(why.reason));
     co_await on.wait("closing", id());
+    if (on.acts)
+      co_await on.acts(context(), "closing");
   }
 
   const std::string& id() const { return context().spot_id(); }
@@ -130,6 +144,14 @@ private:
     state.entries.push_back(m.sender + '/' + std::to_string(m.number));
     co_await on.wait("handle", id());
     co_return m;
+  }
+  zlink::task<acted> on_act(const act& m, const zlink::message_context&) {
+    const acted here{context().node_rid(), instance_};
+    on.happened("handle", id(), m.word);
+    if (on.acts)
+      co_await on.acts(context(), m.word);
+    on.happened("did", id(), m.word);
+    co_return here;
   }
   ledger_view on_look(const look&, const zlink::message_context&) {
     return {state.entries, state.ticks, state.scheduled, context().node_rid(), context().object_generation(), instance_};
@@ -186,6 +208,9 @@ inline zlink::task<count_up> rouse(zlink::host& host, std::string id, std::strin
 }
 inline zlink::task<void> jot(zlink::host& host, std::string id, std::string sender, std::uint64_t number) {
   return host.spots().send_to_spot(std::move(id), note{std::move(sender), number}).submit();
+}
+inline zlink::task<acted> bid(zlink::host& host, std::string id, std::string word) {
+  return host.spots().request_to_spot(std::move(id), act{std::move(word)}).submit<acted>();
 }
 inline ledger_view look_at(mesh& net, std::size_t host, std::string id) {
   return net.run(net.host(host).spots().request_to_spot(std::move(id), look{}).submit<ledger_view>());

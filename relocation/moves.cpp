@@ -142,6 +142,7 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
     case control_command::restore: begin_target(node, link, move, body); return;
     case control_command::restore_chunk: {
       const auto what = decode_chunk(body);
+      move = what.move;
       if (auto one = at_target(what.attempt))
         one->chunk(what);
       return;

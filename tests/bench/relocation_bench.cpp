@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -35,6 +36,14 @@ namespace {
 using namespace std::chrono_literals;
 using clk = std::chrono::steady_clock;
 using zlink::sync_wait;
+
+/// Time in which nothing is measured.
+void let_pass(clk::duration time) {
+  std::mutex mutex;
+  std::condition_variable nobody;
+  std::unique_lock guard{mutex};
+  nobody.wait_for(guard, time, [] { return false; });
+}
 
 double seconds(clk::duration time) { return std::chrono::duration<double>(time).count(); }
 double ms(clk::duration time) { return 1000 * seconds(time); }
@@ -148,7 +157,7 @@ zlink::detail::unit_end move_one(zlink::host& from, zlink::host& to, const std::
   for (int i = 0; !source.objects.find(id); ++i) {
     if (i > 5000)
       std::abort();
-    std::this_thread::sleep_for(1ms);
+    let_pass(1ms);
   }
   zlink::detail::relocation_unit unit;
   unit.kind = kind;
@@ -188,7 +197,7 @@ void many_idle(const zlink::test::redis_server& server, int count) {
     for (auto& call : calls)
       sync_wait(std::move(call));
   }
-  std::this_thread::sleep_for(500ms); // first messages are retired
+  let_pass(500ms); // first messages are retired
   std::vector<double> rates;
   for (int run = 0; run < 5; ++run) {
     const auto here = hosts.a->status().spots - 1;
@@ -214,7 +223,7 @@ void pause_of_a_busy_spot(const zlink::test::redis_server& server) {
     return;
   pair_of_hosts hosts{server};
   sync_wait(hosts.a->spots().request_to_spot("busy", touch{1}).instance_spot("idle").submit<touched>());
-  std::this_thread::sleep_for(200ms);
+  let_pass(200ms);
   std::atomic<bool> stop{false};
   std::thread caller{[&] {
     while (!stop)
@@ -228,11 +237,11 @@ void pause_of_a_busy_spot(const zlink::test::redis_server& server) {
     if (!move_one(*from, *to, "busy", zlink::detail::unit_kind::instance_spot).left)
       std::abort();
     while (longest_gap == 0)
-      std::this_thread::sleep_for(200us);
+      let_pass(200us);
     if (run >= 20)
       pauses.push_back(ms(clk::duration{longest_gap.load()}));
     std::swap(from, to);
-    std::this_thread::sleep_for(5ms);
+    let_pass(5ms);
   }
   stop = true;
   caller.join();
@@ -255,7 +264,7 @@ void room_with_members(const zlink::test::redis_server& server, int count) {
     const auto here = sync_wait(from->spots().request_to_spot("room", touch{}).submit<touched>()).n;
     if (here == static_cast<std::uint64_t>(count))
       break;
-    std::this_thread::sleep_for(10ms);
+    let_pass(10ms);
   }
   std::vector<double> times;
   for (int run = 0; run < 6; ++run) {
@@ -274,7 +283,7 @@ void room_with_members(const zlink::test::redis_server& server, int count) {
       times.push_back(ms(clk::now() - sealed));
     from->runtime().moving.on_step = nullptr;
     std::swap(from, to);
-    std::this_thread::sleep_for(1s); // its rows stand for themselves again
+    let_pass(1s); // its rows stand for themselves again
   }
   report(title, "ms", times);
   static_cast<void>(made);
@@ -299,7 +308,7 @@ void large_state(const zlink::test::redis_server& server) {
   sync_wait(hosts.a->spots().request_to_spot("other", touch{1}).instance_spot("idle").submit<touched>());
   state_bytes = 64 << 20;
   sync_wait(hosts.a->spots().request_to_spot("large", touch{1}).instance_spot("idle").submit<touched>());
-  std::this_thread::sleep_for(300ms);
+  let_pass(300ms);
   auto* from = is_at(*hosts.a, "large") ? hosts.a.get() : hosts.b.get();
   auto* to = from == hosts.a.get() ? hosts.b.get() : hosts.a.get();
   auto& asking = is_at(*hosts.a, "other") ? *hosts.b : *hosts.a;
@@ -321,7 +330,7 @@ void large_state(const zlink::test::redis_server& server) {
     std::printf("  p99 without %.0f us, with %.0f us\n", without, with);
     ratios.push_back(with / without);
     std::swap(from, to);
-    std::this_thread::sleep_for(300ms);
+    let_pass(300ms);
   }
   report(title, "x of without the move", ratios);
   report("64 MiB state: until it has left", "ms", durations);
@@ -341,7 +350,7 @@ void others_meanwhile(const zlink::test::redis_server& server, int count) {
     if (is_at(*hosts.b, id))
       at_b.push_back(id);
   }
-  std::this_thread::sleep_for(300ms);
+  let_pass(300ms);
   const auto run_for = [&](const std::function<bool()>& goes_on) {
     int done = 0;
     const auto began = clk::now();

@@ -1,6 +1,5 @@
 #include "zlink/messaging/mesh_links.hpp"
 
-#include "relocation/lane_frames.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/call_start.hpp"
 #include "zlink/messaging/control_frames.hpp"
@@ -336,7 +335,7 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
   control_envelope envelope;
   try {
     if (command == static_cast<std::uint16_t>(control_command::restore_chunk)) { // large, and in no envelope
-      node_.host().moving.arrived(node_, link, control_command::restore_chunk, decode_chunk(payload).move, payload);
+      node_.host().moving.arrived(node_, link, control_command::restore_chunk, {}, payload);
       return;
     }
     envelope = decode<control_envelope>(payload);

@@ -53,7 +53,9 @@ inventory inventory::of(host_runtime& host) {
 }
 
 bool inventory::has_disabled() const noexcept {
-  const auto disabled = [](const auto& object) { return object->factory().policy == relocation_policy::disable; };
+  const auto disabled = [](const auto& object) { // one that closes already is in nobody's way
+    return object->factory().policy == relocation_policy::disable && !object->application_word().has(admission_word::sealed_bit);
+  };
   return std::ranges::any_of(spots_, disabled) || std::ranges::any_of(actors_, disabled);
 }
 

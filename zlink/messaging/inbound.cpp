@@ -142,7 +142,8 @@ void outbound::refuse_arrived(submission message, local_verdict verdict, std::op
     const bool elsewhere = fenced || host_.refuse(host_work::absent_object);
     why = elsewhere ? error{error_kind::unavailable, described(message.id()) + " is not here"} : missing_error(message.id());
   }
-  if (message.peek()->kind != record_kind::request && fenced && (verdict == local_verdict::absent || verdict == local_verdict::stale))
+  const bool leads_nowhere = verdict == local_verdict::absent || verdict == local_verdict::stale || why->kind() == error_kind::shutting_down;
+  if (message.peek()->kind != record_kind::request && fenced && leads_nowhere)
     if (auto link = from->node->links->ready_link(*from->source_rid)) {
       const stale_route told{std::string{id_in(message.id())}, from->fence->object.value, from->fence->authority.value,
                              is_actor_address(message.id())};

@@ -58,7 +58,8 @@ public:
     const auto* failed = reply->body.get<error>();
     if (!route_)
       owner_.placement_ended(id_, node_rid_);
-    else if (failed != nullptr && (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found))
+    else if (failed != nullptr
+             && (failed->kind() == error_kind::unavailable || failed->kind() == error_kind::not_found || failed->kind() == error_kind::shutting_down))
       owner_.route_failed(id_, *route_);
     reply_passage::receive_reply(reply);
   }
@@ -319,6 +320,7 @@ void outbound::send_after(submission message, node_runtime& from, const std::str
   const auto due = std::min(message.room_due(), host_.time->now() + from.settings.send_timeout);
   const auto* intent = message.intent();
   auto* r = message.take();
+  give_back_permit(*r); // it is no job of this host, and may wait for room on the way to another one
   auto header = header_for(message.id(), nullptr, intent, nullptr);
   header.fence = past;
   link->send(r, header, due, message.operation());

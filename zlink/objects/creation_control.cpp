@@ -66,6 +66,7 @@ task<std::optional<control_answer>> creations::ask(std::string mesh_name, std::s
                                                     operation_id operation, bytes body, steady_time due) {
   auto& node = *host_.find_node(mesh_name);
   bool admitted = false;
+  bool looked = false;
   while (host_.time->now() < due) {
     if (auto link = node.links->ready_link(rid)) {
       admitted = true;
@@ -78,6 +79,10 @@ task<std::optional<control_answer>> creations::ask(std::string mesh_name, std::s
           co_return answer_of({error_kind::protocol_error, what.what()});
         }
       }
+    } else if (!node.links->is_known(rid) && !std::exchange(looked, true)) { // the store may show it, and this node not know it yet
+      auto looking = node.peers_known->refresh();
+      co_await std::move(looking);
+      continue;
     } else if (!node.links->is_known(rid)) {
       co_return answer_of({error_kind::unavailable, "the node that was asked has gone"}); // its lifecycle ended (C-76)
     } else if (!admitted && host_.time->now() + resend_pause >= due) {

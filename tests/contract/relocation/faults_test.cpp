@@ -21,8 +21,17 @@ const char* to_string(fault f) {
 }
 
 /// How the move would go by itself.
-enum class course { well, refused, silent };
-const char* to_string(course c) { return c == course::well ? "well" : c == course::refused ? "refused" : "silent"; }
+enum class course {
+  well,
+  refused,
+  silent,
+  barred, ///< silent, and the target cannot commit: the source's fence wins
+  lost,   ///< the target cannot commit behind the boundary: nobody owns it in the end
+};
+const char* to_string(course c) {
+  static constexpr const char* names[] = {"well", "refused", "silent", "barred", "lost"};
+  return names[static_cast<std::size_t>(c)];
+}
 
 /// One Spot "a" that moves from host 0 or 1 to the other one, and senders on the other two.
 class scene {
@@ -50,8 +59,10 @@ public:
       net.host(host).runtime().moving.on_step = [&, at](move_step step, const std::string&) {
         reached = reached || step == at;
         seen.insert(step);
-        if (how_ == course::silent && step == move_step::rebuilt)
+        if ((how_ == course::silent || how_ == course::barred) && step == move_step::rebuilt)
           net.mute(to, from);
+        if ((how_ == course::barred && step == move_step::relay_ready_sent) || (how_ == course::lost && step == move_step::boundary))
+          net.cut_store(to);
       };
     auto moving = start_move(net, id, from, to, 8s);
     const auto until = net.elapsed() + 60s;
@@ -107,7 +118,7 @@ public:
     auto asked = net.run(zlink::as_result(net.host(asking).spots().request_to_spot(id, look{}).submit<ledger_view>()));
     if (asked)
       view = *asked;
-    if (dead == 3)
+    if (dead == 3 && how_ != course::lost)
       CHECK_MESSAGE(view.has_value(), "it is gone, and nobody was killed");
     for (std::size_t host = 0; host < 3; ++host)
       if (host != dead) {
@@ -167,6 +178,17 @@ TEST_CASE("L-3 L-5 L-130 L-131 L-137 L-141 L-149 L-160 L-161 L-163 a fault at ev
           met.insert(at);
         else if (what == all_faults[0] && how == course::well)
           break; // not on that course
+        s.check();
+      }
+  for (const auto at : {move_step::aborting, move_step::fenced, move_step::restored, move_step::settled_lost, move_step::staging_removed})
+    for (const auto how : {course::barred, course::lost})
+      for (const auto what : all_faults) {
+        const std::string where = std::string{"step "} + to_string(at) + ", " + to_string(how) + ", " + to_string(what);
+        INFO(where);
+        scene s{static_cast<std::uint64_t>(at) * 31 + 7, how};
+        if (!s.run(at, what))
+          break;
+        met.insert(at);
         s.check();
       }
   for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)

@@ -118,7 +118,10 @@ void end_record(kept_record& kept, host_runtime& host, reply_table& replies, con
 std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host) {
   auto& r = *kept.r;
   frame_buffer buffer;
-  body_encoder body{r.body, host.codecs, &host.system};
+  payload event; // what was published is shared with other Spots
+  if (const auto* shared = r.body.get<message>())
+    event = shared->to_payload();
+  body_encoder body{event.empty() ? r.body : event, host.codecs, &host.system};
   const message_body parts{body.packet_name(), body.content_type(), r.extra ? r.extra->metadata.encoded() : byte_view{}};
   const bool timed = r.deadline != steady_time{};
   begin_message(buffer, header_of(r, address, reply, host), parts, r.kind == record_kind::request, timed);

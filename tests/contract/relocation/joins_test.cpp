@@ -27,7 +27,7 @@ struct apart {
   std::size_t there = 0;
 };
 
-TEST_CASE("J-90 J-91 J-100 J-101 J-102 J-106 J-111 a Join to another node: gate, capture, commit, joined, completion, then the messages in order") {
+TEST_CASE("J-90 J-91 J-100 J-101 J-102 J-106 J-111 L-68 a Join to another node: gate, capture, commit, joined, completion, then the messages in order") {
   stage on;
   mesh net{{.hosts = 3, .max_link_delay = 2ms}};
   net.start(serve_rooms(on));

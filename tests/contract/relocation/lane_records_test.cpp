@@ -9,7 +9,6 @@ using words = std::vector<std::string>;
 using zlink::detail::attempt_note;
 using zlink::detail::cutover_mark;
 using zlink::detail::relayed_message;
-using zlink::detail::restore_chunk;
 using zlink::detail::restore_request;
 
 /// Handled by "a" so far, of that sender.
@@ -34,7 +33,7 @@ TEST_CASE("L-96 L-161 bytes that were changed on the way: nothing is restored, n
     wire.rule = [&](lane_record& r) {
       if (r.command != control_command::restore_chunk)
         return true;
-      change<restore_chunk>(r, [&](restore_chunk& chunk) {
+      change_chunk(r, [&](chunk_copy& chunk) {
         if (what == 0)
           chunk.content[chunk.content.size() / 2] ^= std::byte{1};
         else if (what == 1)
@@ -83,7 +82,7 @@ TEST_CASE("L-8 L-102 records of another attempt, another move or another node's 
   const auto request = wire.last(control_command::restore);
   const auto attempt = zlink::decode<restore_request>(request.body).attempt;
   const auto speak = [&](std::size_t who, zlink::detail::unique_id move, std::uint64_t number) {
-    forge(net, who, s.to, {who, control_command::restore_chunk, move, zlink::encode(restore_chunk{number, 7, {}})});
+    forge(net, who, s.to, {who, control_command::restore_chunk, move, zlink::detail::encode_chunk({move, number, 7, {}})});
     relayed_message told{number, 9, 0, {}};
     forge(net, who, s.to, {who, control_command::relay, move, zlink::encode(told)});
     forge(net, who, s.to, {who, control_command::cutover, move, zlink::encode(cutover_mark{number, 9, 1, 1})});

@@ -6,7 +6,7 @@ namespace {
 
 using words = std::vector<std::string>;
 
-TEST_CASE("L-2 L-13 L-23 L-121 L-197 a Spot moves with its state; callers keep its id and see replies only") {
+TEST_CASE("L-2 L-13 L-23 L-121 L-122 L-197 a Spot moves with its state; callers keep its id and see replies only") {
   stage on;
   mesh net{3};
   net.start(serve(on));
@@ -36,10 +36,11 @@ TEST_CASE("L-2 L-13 L-23 L-121 L-197 a Spot moves with its state; callers keep i
   CHECK(on.count("initialize a") == 1);
   CHECK(on.count("capture a") == 1);
   CHECK(on.count("restore a") == 1);
+  CHECK(std::ranges::find(on.trace, "initialize a") < std::ranges::find(on.trace, "restore a"));
   CHECK(on.count("closing a relocation_out") == 1);
 }
 
-TEST_CASE("L-40 L-63 L-65 L-66 L-133 L-156 work that waits and work that comes later runs at the target, in order, once, and is answered") {
+TEST_CASE("L-40 L-63 L-65 L-66 L-67 L-133 L-156 work that waits and work that comes later runs at the target, in order, once, and is answered") {
   stage on;
   mesh net{{.hosts = 3, .max_link_delay = 3ms}};
   net.start(serve(on));

@@ -127,7 +127,7 @@ TEST_CASE("L-44 L-48 a signalled room whose move comes to nothing goes on, and i
   }
 }
 
-TEST_CASE("L-92 L-152 L-153 L-154 L-205 a PerActor room moves as a shell, then each member by itself") {
+TEST_CASE("L-111 L-152 L-153 L-154 L-205 a PerActor room moves as a shell, then each member by itself") {
   stage on;
   mesh net{2};
   net.start(serve_rooms(on, {.per_actor = true}));
@@ -169,6 +169,80 @@ TEST_CASE("L-152 L-222 L-224 a member that comes before its PerActor room is ope
     CAPTURE(end.why);
     CHECK(end.left);
     net.run_until([&] { return player_lives(net, to, "ada"); });
+  }
+}
+
+/// The steps of the moves of a mesh, by host.
+struct steps_seen {
+  explicit steps_seen(mesh& net) {
+    for (std::size_t host = 0; host < net.size(); ++host)
+      net.host(host).runtime().moving.on_step = [this, host](move_step step, const std::string&) { of[host].push_back(step); };
+  }
+  std::map<std::size_t, std::vector<move_step>> of;
+};
+
+TEST_CASE("L-1 all kinds of units and Joins go the same way, step by step") {
+  std::vector<move_step> out;
+  std::vector<move_step> in;
+  const auto same_way = [&](mesh& net, steps_seen& seen, std::size_t from, std::size_t to) {
+    net.run_until([&] { return !seen.of[from].empty() && seen.of[from].back() == move_step::source_closed && !seen.of[to].empty() && seen.of[to].back() == move_step::opened; });
+    if (out.empty()) {
+      out = seen.of[from];
+      in = seen.of[to];
+      CHECK(out.size() == 9);
+      CHECK(in.size() == 10);
+    }
+    CHECK(seen.of[from] == out);
+    CHECK(seen.of[to] == in);
+    seen.of.clear();
+  };
+  {
+    stage on;
+    mesh net{2};
+    net.start(serve(on));
+    net.run(rouse(net.host(0), "a"));
+    net.run_until_idle();
+    const auto from = net.owner_of("a");
+    steps_seen seen{net};
+    CHECK(net.run(start_move(net, "a", from, 1 - from)).left);
+    same_way(net, seen, from, 1 - from);
+  }
+  for (const bool per_actor : {false, true}) {
+    stage on;
+    mesh net{2};
+    net.start(serve_rooms(on, {.per_actor = per_actor}));
+    const table t{net, on, "r", {"ada"}};
+    const auto to = 1 - t.home;
+    steps_seen seen{net};
+    CHECK(net.run(start_move(net, t.room, t.home, to)).left);
+    if (!per_actor) {
+      same_way(net, seen, t.home, to);
+      continue;
+    }
+    net.run_until([&] { return lives(net, to, t.room) && !lives(net, t.home, t.room); });
+    seen.of.clear();
+    CHECK(net.run(start_actor_move(net, "ada", t.home, to, unit_kind::member_actor)).left);
+    net.run_until([&] { return on.count("closing " + t.room + " relocation_out") == 1; });
+    std::erase(seen.of[t.home], move_step::source_closed); // of the shell, which ends with its last member
+    seen.of[t.home].push_back(move_step::source_closed);
+    same_way(net, seen, t.home, to);
+  }
+  {
+    stage on;
+    mesh net{2};
+    net.start(serve_rooms(on));
+    const auto room = net.run(net.host(0).spots().get_or_create("r", "room").submit()).spot;
+    const auto there = host_of(net, room.node_rid);
+    net.run(net.host(0).actors().create("ada", "player").submit());
+    net.run_until_idle();
+    steps_seen seen{net};
+    if (const auto at = home_of_player(net, "ada"); at == there) {
+      CHECK(net.run(start_actor_move(net, "ada", there, 1 - there)).left);
+      same_way(net, seen, there, 1 - there);
+    }
+    seen.of.clear();
+    go_to(net, on, "ada", "r");
+    same_way(net, seen, 1 - there, there);
   }
 }
 

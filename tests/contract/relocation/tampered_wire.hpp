@@ -21,6 +21,12 @@ struct lane_record {
   zlink::bytes body;
 };
 
+inline zlink::bytes payload_of(const lane_record& record) {
+  if (record.command == control_command::restore_chunk)
+    return record.body;
+  return zlink::encode(zlink::detail::control_envelope{record.move.high, record.move.low, record.body});
+}
+
 /// Outlives the mesh.
 class tampered_wire {
 public:
@@ -102,12 +108,19 @@ private:
         keep();
         continue;
       }
-      const auto envelope = zlink::decode<control_envelope>(control.payload);
-      lane_record record{host, static_cast<control_command>(control.command), {envelope.operation_high, envelope.operation_low}, envelope.body};
+      lane_record record{host, static_cast<control_command>(control.command), {}, {}};
+      if (record.command == control_command::restore_chunk) { // which is in no envelope
+        record.move = decode_chunk(control.payload).move;
+        record.body.assign(control.payload.begin(), control.payload.end());
+      } else {
+        const auto envelope = zlink::decode<control_envelope>(control.payload);
+        record.move = {envelope.operation_high, envelope.operation_low};
+        record.body = envelope.body;
+      }
       sent.push_back(record);
       if (rule && !rule(record))
         continue;
-      append_control(out, static_cast<std::uint16_t>(record.command), zlink::encode(control_envelope{record.move.high, record.move.low, record.body}));
+      append_control(out, static_cast<std::uint16_t>(record.command), payload_of(record));
     }
     if (out.empty())
       append_credit_wanted(out); // the transport owes an answer to each batch
@@ -122,12 +135,23 @@ void change(lane_record& record, std::function<void(T&)> how) {
   record.body = zlink::encode(what);
 }
 
+struct chunk_copy {
+  std::uint32_t ordinal = 0;
+  zlink::bytes content;
+};
+inline void change_chunk(lane_record& record, const std::function<void(chunk_copy&)>& how) {
+  const auto what = zlink::detail::decode_chunk(record.body);
+  chunk_copy copy{what.ordinal, {what.content.begin(), what.content.end()}};
+  how(copy);
+  record.body = zlink::detail::encode_chunk({what.move, what.attempt, copy.ordinal, copy.content});
+}
+
 /// As from that host, with no move of its behind it.
 inline void forge(mesh& net, std::size_t from, std::size_t to, const lane_record& what) {
   auto& node = *net.host(from).runtime().find_node("m");
   auto link = node.links->ready_link(net.host(to).runtime().find_node("m")->identity.node_rid);
   REQUIRE(link);
-  link->send_control(static_cast<std::uint16_t>(what.command), zlink::encode(zlink::detail::control_envelope{what.move.high, what.move.low, what.body}));
+  link->send_control(static_cast<std::uint16_t>(what.command), payload_of(what));
 }
 /// A note for a Spot, straight to that node, whatever the sender's routes say.
 inline void send_straight(mesh& net, std::size_t from, std::size_t to, const std::string& id, note what,

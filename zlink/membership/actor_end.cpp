@@ -82,8 +82,12 @@ task<void> memberships::settle_after_leave(counted_ptr<actor_object> actor, coun
   auto moving = move_in(actor, {}, entry, false);
   co_await std::move(moving);
   tell_left(actor, from);
-  settling_.erase(actor.get());
-  reopen(actor);
+  auto opening = run_turn<bool>(*actor, *host_.infra, [](execution_object& object) {
+    end_change(object);
+    return true;
+  });
+  co_await std::move(opening);
+  settling_.erase(actor.get()); // not before: whoever ends it meanwhile would be told that it changes its Spot (J-130)
 }
 
 // -- destroy --------------------------------------------------------------------------------------------------------------------

@@ -104,6 +104,8 @@ void mesh::finish() {
   auto& s = *state_;
   if (std::exchange(s.finished, true))
     return;
+  for (auto* one : s.everyone())
+    one->runtime().moving.on_step = nullptr; // what it wrote to is gone by now
   std::vector<std::string> complaints;
   try {
     shut_down(complaints);

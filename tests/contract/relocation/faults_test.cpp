@@ -63,9 +63,9 @@ public:
 
   /// Moves, and does that when the step is reached; false: it never was.
   bool run(move_step at, fault what) {
-    bool reached = false;
+    reached = false;
     for (std::size_t host = 0; host < 2; ++host)
-      net.host(host).runtime().moving.on_step = [&, at](move_step step, const std::string&) {
+      net.host(host).runtime().moving.on_step = [this, at](move_step step, const std::string&) {
         reached = reached || step == at;
         seen.insert(step);
         if (how_ == course::silent && step == move_step::rebuilt)
@@ -171,6 +171,7 @@ public:
   std::size_t dead = 3;
   std::set<move_step> seen;
   bool stopped = false;
+  bool reached = false;
   bool waits[3] = {};
   std::uint64_t sent[3] = {};
   std::map<std::uint64_t, int> outcomes[3];

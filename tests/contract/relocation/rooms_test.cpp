@@ -172,9 +172,9 @@ TEST_CASE("L-152 L-222 L-224 a member that comes before its PerActor room is ope
   }
 }
 
-/// The steps of the moves of a mesh, by host.
+/// The steps of the moves of a mesh, by host. Outlives the mesh.
 struct steps_seen {
-  explicit steps_seen(mesh& net) {
+  void watch(mesh& net) {
     for (std::size_t host = 0; host < net.size(); ++host)
       net.host(host).runtime().moving.on_step = [this, host](move_step step, const std::string&) { of[host].push_back(step); };
   }
@@ -198,22 +198,24 @@ TEST_CASE("L-1 all kinds of units and Joins go the same way, step by step") {
   };
   {
     stage on;
+    steps_seen seen;
     mesh net{2};
     net.start(serve(on));
     net.run(rouse(net.host(0), "a"));
     net.run_until_idle();
     const auto from = net.owner_of("a");
-    steps_seen seen{net};
+    seen.watch(net);
     CHECK(net.run(start_move(net, "a", from, 1 - from)).left);
     same_way(net, seen, from, 1 - from);
   }
   for (const bool per_actor : {false, true}) {
     stage on;
+    steps_seen seen;
     mesh net{2};
     net.start(serve_rooms(on, {.per_actor = per_actor}));
     const table t{net, on, "r", {"ada"}};
     const auto to = 1 - t.home;
-    steps_seen seen{net};
+    seen.watch(net);
     CHECK(net.run(start_move(net, t.room, t.home, to)).left);
     if (!per_actor) {
       same_way(net, seen, t.home, to);
@@ -229,13 +231,14 @@ TEST_CASE("L-1 all kinds of units and Joins go the same way, step by step") {
   }
   {
     stage on;
+    steps_seen seen;
     mesh net{2};
     net.start(serve_rooms(on));
     const auto room = net.run(net.host(0).spots().get_or_create("r", "room").submit()).spot;
     const auto there = host_of(net, room.node_rid);
     net.run(net.host(0).actors().create("ada", "player").submit());
     net.run_until_idle();
-    steps_seen seen{net};
+    seen.watch(net);
     if (const auto at = home_of_player(net, "ada"); at == there) {
       CHECK(net.run(start_actor_move(net, "ada", there, 1 - there)).left);
       same_way(net, seen, there, 1 - there);

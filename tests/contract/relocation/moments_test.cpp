@@ -143,11 +143,11 @@ TEST_CASE("L-80 L-79 a name that on_initialize adds again: the schedule that cam
 
 TEST_CASE("L-198 whoever closes first is served: a Spot that closes does not move") {
   stage on;
+  barrier closing; // before the mesh: what lives at its end closes then
   mesh net{2};
   net.start(serve(on));
   net.run(rouse(net.host(0), "a"));
   const auto from = net.owner_of("a");
-  barrier closing;
   on.hold("closing", closing);
   on.acts = [](const zlink::instance_spot_context& context, const std::string& word) -> zlink::task<void> {
     if (word != "close")

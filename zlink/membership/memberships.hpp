@@ -3,6 +3,7 @@
 
 #include "zlink/actor.hpp"
 #include "zlink/membership/actor_object.hpp"
+#include "zlink/objects/spot_object.hpp"
 #include "zlink/placement/transitions.hpp"
 #include "zlink/spot.hpp"
 #include "zlink/task.hpp"

@@ -5,19 +5,13 @@
 #include "zlink/messaging/inbound_record.hpp"
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
+#include "zlink/messaging/remaining_time.hpp"
 
 namespace zlink::detail {
 
 namespace {
 
 constexpr std::uint64_t frame_limit_bytes = 1ULL << 40; // the lane's own records have been bounded before
-
-std::uint32_t ms_left(steady_time deadline, steady_time now) noexcept {
-  if (deadline <= now)
-    return 0;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(left, std::numeric_limits<std::uint32_t>::max()));
-}
 
 message_header header_of(const record& r, std::string_view address, const reply_path& reply, host_runtime& host) {
   message_header header;
@@ -127,7 +121,7 @@ std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, con
   begin_message(buffer, header_of(r, address, reply, host), parts, r.kind == record_kind::request, timed);
   body.encode(buffer.payload());
   const auto frame = buffer.finish();
-  set_message_times(frame, reply.id, timed ? ms_left(r.deadline, host.time->now()) : 0);
+  set_message_times(frame, reply.id, timed ? remaining_ms(r.deadline, host.time->now()) : 0);
   return {frame.begin(), frame.end()};
 }
 

@@ -69,14 +69,6 @@ void ingress_hold::put_first(std::uint32_t part, std::vector<submission> waited)
   held_.insert(held_.begin(), first.begin(), first.end());
 }
 
-bool ingress_hold::hold(std::uint32_t part, record* r) {
-  std::lock_guard guard{mutex_};
-  if (mode_ != mode::holding)
-    return false;
-  held_.push_back({r, part, 0});
-  return true;
-}
-
 std::vector<kept_record> ingress_hold::take_held() {
   std::lock_guard guard{mutex_};
   const auto all = std::exchange(held_, {});
@@ -126,17 +118,11 @@ void ingress_hold::lose(error why) {
   mode_ = mode::lost;
 }
 
-std::uint64_t ingress_hold::followed() const noexcept {
-  std::lock_guard guard{mutex_};
-  return followed_;
-}
-
 void ingress_hold::forward(std::uint32_t part, submission message) {
   std::string target;
   std::optional<error> lost;
   {
     std::lock_guard guard{mutex_};
-    ++followed_;
     if (mode_ == mode::lane) { // under the lock: nothing overtakes on the lane
       send_by_lane(part, std::move(message));
       return;

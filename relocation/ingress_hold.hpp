@@ -36,9 +36,6 @@ public:
 
   /// Messages that had waited for room when the lane was sealed: they come before all others.
   void put_first(std::uint32_t part, std::vector<submission> waited);
-  /// Something that found the lane sealed without having asked here. False: it is not held any more.
-  bool hold(std::uint32_t part, record* r);
-
   /// What is held, in order; it is the caller's.
   std::vector<kept_record> take_held();
   /// What is held for that part. Under the lock of the object table: so nothing comes between.
@@ -54,9 +51,6 @@ public:
   void follow(std::string target_rid);
   /// Nobody serves it: whoever comes is told so.
   void lose(error why);
-
-  /// Requests that went by the lane behind the cutover and were lost with its link, or whose target is lost.
-  std::uint64_t followed() const noexcept;
 
 private:
   class part_detour;
@@ -80,7 +74,6 @@ private:
   std::uint64_t attempt_ = 0;
   std::string target_rid_;
   std::optional<error> lost_;
-  std::uint64_t followed_ = 0;
 };
 
 } // namespace zlink::detail

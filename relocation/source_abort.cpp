@@ -185,7 +185,14 @@ task<void> source_move::dispose_parts(error why) {
     auto telling = tell_closing(spot_close_reason::host_shutdown);
     co_await std::move(telling);
   }
-  auto disposing = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), why](execution_object&) {
+  auto ending = end_instances(std::move(why));
+  co_await std::move(ending);
+  end_detours(); // from here on the row says it
+}
+
+/// In one turn: the gate is that of all of them.
+task<bool> source_move::end_instances(error why) {
+  return run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this(), why = std::move(why)](execution_object&) {
     for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) { // the Spot last
       i->object->home().fail_operations(*i->object, why);
       i->object->refuse_waiting(why, true);
@@ -193,8 +200,10 @@ task<void> source_move::dispose_parts(error why) {
     }
     return true;
   });
-  co_await std::move(disposing);
-  for (std::uint32_t i = 0; i < parts_.size(); ++i) // from here on the row says it
+}
+
+void source_move::end_detours() {
+  for (std::uint32_t i = 0; i < parts_.size(); ++i)
     host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
 }
 

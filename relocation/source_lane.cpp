@@ -207,8 +207,7 @@ task<void> source_move::leave_source() {
     auto waiting = wake_.until(until);
     co_await std::move(waiting);
   }
-  for (std::uint32_t i = 0; i < parts_.size(); ++i)
-    host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
+  end_detours();
   host_.moving.under_way_.fetch_add(1, std::memory_order_acq_rel);
   host_.moving.step(move_step::followed_long_enough, address);
 }
@@ -247,16 +246,8 @@ task<void> source_move::close_instance() {
     if (auto spot = member->spot())
       spot->home().post([spot, member] { spot->members().remove(*member); });
   }
-  auto disposing = run_turn<bool>(*lead, *host_.infra, [self = shared_from_this()](execution_object&) {
-    const error why{error_kind::unavailable, "it has moved to another node"};
-    for (auto i = self->parts_.rbegin(); i != self->parts_.rend(); ++i) { // the Spot last
-      i->object->home().fail_operations(*i->object, why);
-      i->object->refuse_waiting(why, true);
-      i->object->dispose();
-    }
-    return true;
-  });
-  co_await std::move(disposing);
+  auto ending = end_instances({error_kind::unavailable, "it has moved to another node"});
+  co_await std::move(ending);
   if (!lead->is_actor())
     host_.activations.forget(lead->generation());
 }

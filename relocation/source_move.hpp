@@ -90,6 +90,8 @@ private:
   task<void> withdraw();
   task<void> settle_lost();
   task<void> dispose_parts(error why);
+  task<bool> end_instances(error why);
+  void end_detours();
   void leave_pace();
   std::chrono::milliseconds interruption() const;
   void start_forgetting();

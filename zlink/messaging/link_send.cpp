@@ -1,9 +1,9 @@
 #include "zlink/messaging/body_codec.hpp"
 #include "zlink/execution/faults.hpp"
 #include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/remaining_time.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace zlink::detail {
@@ -19,13 +19,6 @@ frame_buffer& scratch() {
 /// The link that a request came by and is answered by; null for a request of this node.
 link_session* origin_of(const record& r) noexcept {
   return r.from_link ? dynamic_cast<link_session*>(r.reply.receiver) : nullptr;
-}
-
-std::uint32_t remaining_ms(steady_time deadline, steady_time now) noexcept {
-  if (deadline <= now)
-    return 0;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(left, std::numeric_limits<std::uint32_t>::max()));
 }
 
 /// After admission: a one-way message that somebody waits for is answered empty, everything else has done its duty.

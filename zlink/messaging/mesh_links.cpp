@@ -76,6 +76,8 @@ void mesh_links::follow(const placement::directory::snapshot_ptr& known) {
       auto& p = peers_[d.node.node_rid];
       p.wanted = true;
       p.where = *where;
+      if (p.lifecycle != d.node.lifecycle)
+        p.known_since = node_.host().time->now();
       p.lifecycle = d.node.lifecycle;
       if (!p.ready && !p.dialling && !draining_ && node_.identity.node_rid < d.node.node_rid) {
         p.dialling = true;
@@ -417,6 +419,16 @@ bool mesh_links::is_known(std::string_view rid) const {
   std::lock_guard guard{mutex_};
   const auto i = peers_.find(rid);
   return i != peers_.end() && (i->second.wanted || i->second.ready);
+}
+
+bool mesh_links::is_coming(std::string_view rid) const {
+  std::lock_guard guard{mutex_};
+  const auto i = peers_.find(rid);
+  if (i == peers_.end())
+    return false;
+  const auto& p = i->second;
+  const bool was_ready = p.inbound && p.inbound_of == p.lifecycle;
+  return p.wanted && !was_ready && node_.host().time->now() - p.known_since < node_.settings.send_timeout;
 }
 
 std::size_t mesh_links::ready_count() const {

@@ -44,6 +44,8 @@ public:
   std::vector<counted_ptr<link_session>> ready_links() const;
   /// True if discovery names that node now, ready or not. Any thread.
   bool is_known(std::string_view rid) const;
+  /// Its first link is on its way: discovery has shown that run of it within the send timeout, and it was never ready. Any thread.
+  bool is_coming(std::string_view rid) const;
   std::size_t ready_count() const;
   /// Ends when at least `count` peers are ready.
   task<void> until_ready(std::size_t count, std::stop_token cancel);
@@ -81,6 +83,7 @@ private:
     bool dialling = false;
     endpoint where;
     lifecycle_generation lifecycle;
+    steady_time known_since{}; ///< that run of it
     std::shared_ptr<ingress> inbound; ///< of that run of the peer
     lifecycle_generation inbound_of;
   };

@@ -2,6 +2,7 @@
 // what cannot be placed yet stays at the front while the store is read again (D-7, M-148).
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/link_session.hpp"
+#include "zlink/messaging/mesh_links.hpp"
 #include "zlink/messaging/outbound.hpp"
 
 namespace zlink::detail {
@@ -246,6 +247,10 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
     return;
   }
   auto link = link_to(route.mesh_name, route.node_rid);
+  if (!link && node != nullptr && node->links->is_coming(route.node_rid) && host_.time->now() < message.room_due()) {
+    kept.push_back(std::move(message)); // as to the node itself (M-89)
+    return;
+  }
   if (!link) {
     message.fail({error_kind::unavailable, "no link to the owner of " + described(message.id()) + ", node \"" + route.node_rid + "\": not yet, or no more"});
     return;

@@ -28,6 +28,23 @@ TEST_CASE("M-74 a known route needs no store, until it is too old") {
   CHECK(reads_for_one_request(net) > 0);
 }
 
+TEST_CASE("M-74 M-89 S-60 a message from a node whose first link to the owner is on its way waits for that link") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    evidence log;
+    mesh net{{.hosts = 2, .seed = seed, .max_link_delay = 100ms, .adjust = [](std::size_t, zlink::host_options& options) {
+                options.discovery_polling_interval = 200ms; // the one with the smaller RID dials as soon as it knows of the other
+              }}};
+    start_probes(net, log);
+    net.run(ask_at(net.host(0), "c", "alive"));
+    if (net.owner_of("c") != 0)
+      continue;
+    net.kill(1);
+    net.restart(1); // it serves, and its links are not ready yet
+    CHECK(net.run(net.host(1).spots().request_to_spot("c", ask{"early"}).submit<answer>()).text == "early!");
+  }
+}
+
 TEST_CASE("M-76 a route lives as long as the cache allows, no longer than its owner's lease, and not at all with 0") {
   const auto with_age = [](std::chrono::milliseconds age) {
     return testing::mesh_options{

@@ -3,8 +3,10 @@
 
 #include "zlink/objects/object_timers.hpp"
 #include "zlink/packet.hpp"
+#include "zlink/session/session_binding.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,7 @@ struct carried_part {
   std::vector<std::byte> state;
   std::vector<carried_timer> timers;
   std::vector<carried_work> work;
+  std::optional<session_binding> session; ///< of an Actor: its owner has sealed it for this move
 };
 
 /// `join_ticket`.
@@ -64,7 +67,7 @@ struct carried_unit {
 ZLINK_PACKET(carried_timer, "zlink.move.timer", name, handler, period_ms, overrun, max_catch_up_ticks, stop_on_exception,
              generation, delivery_index, scheduled_index, earliest_index, catch_up_to, next_due_ns, age_ns)
 ZLINK_PACKET(carried_work, "zlink.move.work", is_tick, timer, frame)
-ZLINK_PACKET(carried_part, "zlink.move.content", type, has_state, state, timers, work)
+ZLINK_PACKET(carried_part, "zlink.move.content", type, has_state, state, timers, work, session)
 ZLINK_PACKET(carried_join, "zlink.move.join", spot_id, spot_generation, operation_id, reply)
 ZLINK_PACKET(carried_unit, "zlink.move.unit", parts, join, owes_completion)
 

@@ -15,10 +15,10 @@ namespace zlink::detail {
 
 const char* to_string(move_step step) noexcept {
   static constexpr const char* names[] = {
-    "preparing", "sealing", "sealed", "captured", "restore_sent", "boundary", "cutover_sent", "commit_seen", "source_closed",
+    "preparing", "sealing", "sealed", "sessions_sealed", "captured", "restore_sent", "boundary", "cutover_sent", "commit_seen", "source_closed",
     "followed_long_enough", "aborting", "fenced", "restored", "settled_lost", "restore_received", "payload_complete",
     "row_reserved", "rebuilt", "relay_ready_sent", "cutover_received", "cutover_fallback", "committing", "committed", "merged",
-    "opened", "staging_removed"};
+    "opened", "sessions_told", "staging_removed"};
   static_assert(std::size(names) == move_steps);
   return names[static_cast<std::size_t>(step)];
 }

@@ -26,6 +26,7 @@ enum class move_step : std::uint8_t {
   preparing,       ///< the row is about to say so
   sealing,         ///< waits for a boundary
   sealed,          ///< no turn begins any more
+  sessions_sealed, ///< or there are none
   captured,
   restore_sent,
   boundary,        ///< relay-ready is accepted
@@ -50,6 +51,7 @@ enum class move_step : std::uint8_t {
   committed,
   merged,
   opened,
+  sessions_told,   ///< where its Actors are now (L-171)
   staging_removed,
 };
 inline constexpr std::size_t move_steps = static_cast<std::size_t>(move_step::staging_removed) + 1;

@@ -115,6 +115,7 @@ task<void> source_move::restore() {
   for (std::uint32_t i = 0; i < parts_.size(); ++i)
     restore_part(i);
   captured_.clear();
+  sessions_->withdraw(); // what their clients have sent meanwhile comes behind it, and before all that is new (L-162)
   auto opening = run_turn<bool>(*unit_.lead, *host_.infra, [self = shared_from_this()](execution_object& object) {
     const auto open_all = [self](execution_object&) {
       for (auto& one : self->parts_)

@@ -9,7 +9,8 @@ source_move::source_move(host_runtime& host, relocation_unit unit, placement::no
   : id(host.random->next_id()), attempt(host.random->next() | 1), address(unit.lead->address()), host_(host),
     unit_(std::move(unit)), target_(std::move(target)), deadline_(deadline),
     number_((1ULL << 63) | host.moving.numbers_.fetch_add(1, std::memory_order_relaxed)), wake_(*host.infra),
-    record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)) {}
+    record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)),
+    sessions_(std::make_shared<session_seals>(host, *unit_.node, id)) {}
 
 source_move::~source_move() {
   leave_pace();
@@ -53,6 +54,11 @@ task<unit_end> source_move::move_out() {
   }
   auto noting = prepare_all();
   if (auto failed = co_await std::move(noting)) {
+    auto going_back = go_back(failed->reason, failed->why);
+    co_return co_await std::move(going_back);
+  }
+  auto asking = seal_sessions();
+  if (auto failed = co_await std::move(asking)) {
     auto going_back = go_back(failed->reason, failed->why);
     co_return co_await std::move(going_back);
   }
@@ -122,6 +128,7 @@ void source_move::link_changed(const std::string& rid, bool lost) {
 
 void source_move::end() {
   ended_ = true;
+  sessions_->look();
   wake_.wake();
 }
 

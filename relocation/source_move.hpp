@@ -5,6 +5,7 @@
 #include "relocation/ingress_hold.hpp"
 #include "relocation/lane_frames.hpp"
 #include "relocation/moves.hpp"
+#include "relocation/session_seals.hpp"
 #include "relocation/source_record.hpp"
 #include "relocation/wakeup.hpp"
 #include "zlink/spot.hpp"
@@ -62,6 +63,7 @@ private:
   bool gather_parts(hosted_object& lead);
   void let_parts_go();
   void seal_part(std::uint32_t index);
+  task<std::optional<unit_end>> seal_sessions();
   task<std::optional<unit_end>> capture();
   task<bytes> capture_in_turn(std::stop_token cancel);
   task<bytes> capture_state(hosted_object& object, std::stop_token cancel);
@@ -108,6 +110,7 @@ private:
   counted_ptr<ingress_hold> hold_;
   std::vector<counted_ptr<detour>> detours_; ///< at the address of each part
   std::shared_ptr<source_record> record_;
+  const std::shared_ptr<session_seals> sessions_;
   bool owes_completion_ = false;    ///< the Spot has signalled readiness (L-44)
   std::vector<kept_record> captured_;
   std::vector<kept_record> relayed_;

@@ -200,6 +200,18 @@ void source_move::seal_part(std::uint32_t index) {
   hold_->put_first(index, host_.waiting->take(object));
 }
 
+/// The unit rests: so a handler that took its time has used nothing of the time of a seal (L-60).
+task<std::optional<unit_end>> source_move::seal_sessions() {
+  for (std::uint32_t i = 0; i < parts_.size(); ++i)
+    sessions_->add(i, *parts_[i].object);
+  const auto due = std::min(deadline_, host_.time->now() + host_.options.session_relocation_seal_timeout);
+  auto installing = sessions_->install(due, [self = shared_from_this()] { return self->ended_; });
+  if (auto why = co_await std::move(installing))
+    co_return stays(host_.time->now() >= deadline_ ? relocate_reason::deadline_exceeded : relocate_reason::relocation_failed, std::move(*why));
+  host_.moving.step(move_step::sessions_sealed, address);
+  co_return std::nullopt;
+}
+
 // -- capture ----------------------------------------------------------------------------------------------------------
 
 task<std::optional<unit_end>> source_move::capture() {
@@ -259,6 +271,7 @@ carried_unit source_move::capture_all(std::vector<std::optional<bytes>> states) 
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
     auto part = capture_work(i);
     part.type = parts_[i].object->type();
+    part.session = sessions_->of(i);
     part.has_state = states[i].has_value();
     if (states[i])
       part.state = std::move(*states[i]);

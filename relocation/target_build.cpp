@@ -94,6 +94,7 @@ task<target_move::failure> target_move::rebuild_actor(std::uint32_t index) {
   auto actor = new_counted<actor_object>(node_.home, host_.domain, new_counted<gate>(host_.domain), *factory, request_.parts[index].id);
   actor->set_generations(row.generation, row.authority);
   actor->timers().hold();
+  actor->bind_session(content_.parts[index].session);
   members_[index].object = actor;
   if (!actor->take_place())
     co_return refusal{relocate_reason::target_unavailable, no_room(described(addresses_[index]))};

@@ -172,6 +172,7 @@ task<void> target_move::run() {
   }
   auto waiting = wait_for_cutover();
   co_await std::move(waiting);
+  take_events(true);
   auto committing = commit();
   if (!co_await std::move(committing)) {
     host_.trace_move(address(), request_.parts.front().generation, "location_update_failed", node_);
@@ -185,6 +186,10 @@ task<void> target_move::run() {
   auto opening = open();
   co_await std::move(opening);
   host_.moving.step(move_step::opened, address());
+  tell_sessions();
+  members_.clear();
+  content_ = {};
+  host_.moving.step(move_step::sessions_told, address());
 }
 
 /// False: it is void: the source has given up, its link or its time is over.

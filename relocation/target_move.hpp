@@ -77,12 +77,14 @@ private:
 
   // The commit and what follows it, or the end without one (target_open.cpp).
   task<bool> commit();
+  void take_events(bool from_now_on);
   void merge();
   void merge_part(std::uint32_t index);
   task<void> open();
   task<void> finish_join(counted_ptr<actor_object> actor);
   void take_members_in(hosted_object& lead);
   void open_in_turn(hosted_object& lead);
+  void tell_sessions();
   task<void> dispose_all();
   task<void> remove_staging();
 

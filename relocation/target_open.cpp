@@ -20,6 +20,17 @@ task<bool> target_move::commit() {
   co_return true;
 }
 
+/// The source takes none any more, from the mark on: they wait in the temporary queue (L-103).
+void target_move::take_events(bool from_now_on) {
+  const auto& lead = members_.front().object;
+  if (!lead || lead->is_actor())
+    return;
+  if (from_now_on)
+    node_.subscribed.add(static_cast<spot_object&>(*lead));
+  else
+    node_.subscribed.remove(static_cast<spot_object&>(*lead));
+}
+
 // -- the switch -------------------------------------------------------------------------------------------------------
 
 /// Captured work, then what was relayed before the cutover, then the rest; nothing of it runs yet (L-156, L-157).
@@ -49,8 +60,6 @@ void target_move::merge_part(std::uint32_t index) {
 /// The turn that hears of the move, if the Spot has asked to; then dispatch (L-45, L-159).
 task<void> target_move::open() {
   auto lead = members_.front().object;
-  if (!lead->is_actor())
-    node_.subscribed.add(static_cast<spot_object&>(*lead));
   for (auto& member : members_)
     host_.trace(*member.object, "relocated");
   if (content_.join) {
@@ -75,8 +84,6 @@ task<void> target_move::open() {
   for (auto& member : members_)
     member.object->timers().release();
   record_->settle();
-  members_.clear();
-  content_ = {};
 }
 
 /// The Spot and the Actor hear of the Join, then its messages go on (J-90, J-102).
@@ -90,8 +97,6 @@ task<void> target_move::finish_join(counted_ptr<actor_object> actor) {
   auto finishing = host_.actors.finish_join(actor, std::move(ticket));
   co_await std::move(finishing);
   actor->timers().release();
-  members_.clear();
-  content_ = {};
 }
 
 /// In a turn of the lead's gate, which is that of all who move with it.
@@ -112,6 +117,23 @@ void target_move::open_in_turn(hosted_object& lead) {
     if (member.object->is_actor())
       static_cast<actor_object&>(*member.object).end_change();
     member.object->set_open(true);
+  }
+}
+
+/// Each owner by itself, once; nobody waits for what it makes of it (L-171, N-131, N-132, N-146).
+void target_move::tell_sessions() {
+  for (std::uint32_t i = 0; i < content_.parts.size(); ++i) {
+    if (!content_.parts[i].session)
+      continue;
+    session_route told;
+    told.action = static_cast<std::uint8_t>(session_route_action::commit);
+    told.binding = *content_.parts[i].session;
+    told.actor_id = request_.parts[i].id;
+    told.generation = request_.parts[i].generation;
+    told.mesh_name = node_.mesh_name();
+    told.node_rid = node_.rid();
+    told.authority = authority_.value;
+    host_.sessions.send(node_, told, id);
   }
 }
 
@@ -137,6 +159,7 @@ task<void> target_move::dispose_all() {
 }
 
 task<void> target_move::remove_staging() {
+  take_events(false);
   for (std::uint32_t i = 0; i < addresses_.size(); ++i)
     host_.objects.end_detour(addresses_[i], *detours_[i], [] {});
   queue_->discard(*node_.links);

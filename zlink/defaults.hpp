@@ -112,6 +112,8 @@ inline constexpr std::uint32_t relocation_chunk_bytes = 256 * 1024;
 inline constexpr std::uint64_t relocation_in_flight_bytes = 16ULL << 20;
 /// `relocation.cutover_wait_timeout_ms` (L-138, L-139).
 inline constexpr milliseconds relocation_cutover_wait{1'000};
+/// `session.relocation_seal_timeout_ms` (L-173, N-130).
+inline constexpr milliseconds session_relocation_seal_timeout{3'000};
 /// When both are on, the cache age stays at least this much below the follow duration (M-77).
 inline constexpr milliseconds route_cache_follow_margin{5000};
 

@@ -106,6 +106,9 @@ struct host_options {
   std::chrono::milliseconds message_follow_duration = defaults::message_follow_duration;
   /// How long the target of a move waits for the cutover, and the source may send all of it again (L-138, L-139).
   std::chrono::milliseconds relocation_cutover_wait = defaults::relocation_cutover_wait;
+  /// How long a session whose Actor moves holds what its client sends; then the session is closed. Capture, restore and commit of
+  /// an Actor with large state must fit in (L-173). Positive.
+  std::chrono::milliseconds session_relocation_seal_timeout = defaults::session_relocation_seal_timeout;
   /// The state of moving objects travels in pieces of at most so many bytes, 1 KiB to 32 MiB (L-91, L-92).
   std::uint32_t relocation_chunk_bytes = defaults::relocation_chunk_bytes;
   /// Bytes of such pieces that a target has not taken, to one node and to all; 0: no bound (L-93).

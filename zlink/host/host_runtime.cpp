@@ -30,7 +30,7 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
     operations(std::max<std::uint32_t>(options.max_operations, 1)),
     infra(std::make_unique<infrastructure>(environment->make_serial("zlink.infra", time), time)),
     dispatcher(environment->make_serial("zlink.completions", time)), workers(environment->make_workers(options.workers)),
-    outside(domain), events(*this), messages(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), moving(*this), recovery(*this),
+    outside(domain), events(*this), messages(*this), sessions(*this), activations(*this), closings(*this), spots(*this), actors(*this), queries(*this), moving(*this), recovery(*this),
     relocating_(std::make_unique<host_relocate>(*this, moving)) {
   values->system = &system;
   domain.system = &system;
@@ -153,6 +153,8 @@ std::vector<std::string> host_runtime::collect_mistakes() const {
     mistakes.push_back("route_cache_max_age must not be negative; 0 turns the cache off");
   if (options.relocation_cutover_wait.count() <= 0)
     mistakes.push_back("relocation_cutover_wait must be positive");
+  if (options.session_relocation_seal_timeout.count() <= 0 || options.session_relocation_seal_timeout > defaults::longest_timeout)
+    mistakes.push_back("session_relocation_seal_timeout must be 1 ms to 2147483647 ms");
   if (options.relocation_chunk_bytes < 1024 || options.relocation_chunk_bytes > (32U << 20))
     mistakes.push_back("relocation_chunk_bytes must be 1 KiB to 32 MiB: a larger piece fits into no frame");
   if (options.message_follow_duration.count() < 0)

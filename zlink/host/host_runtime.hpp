@@ -26,6 +26,7 @@
 #include "zlink/placement/ownership.hpp"
 #include "zlink/placement/repository.hpp"
 #include "zlink/placement/sweep.hpp"
+#include "zlink/session/bound_routes.hpp"
 
 #include <atomic>
 #include <memory>
@@ -131,6 +132,7 @@ public:
   std::unique_ptr<placement::ownership> ownership;
   std::unique_ptr<placement::sweep> sweep;
   outbound messages;
+  bound_routes sessions;
   activation activations;
   closing closings;
   creations spots;

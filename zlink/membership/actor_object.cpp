@@ -62,6 +62,17 @@ void actor_object::committed(placement::spot_membership membership, counted_ptr<
   std::swap(spot_, spot); // the former one is released outside of the lock
 }
 
+std::optional<session_binding> actor_object::session() const {
+  std::lock_guard guard{mutex_};
+  return session_ ? std::optional{*session_} : std::nullopt;
+}
+
+void actor_object::bind_session(std::optional<session_binding> binding) {
+  auto next = binding ? std::make_unique<const session_binding>(std::move(*binding)) : nullptr;
+  std::lock_guard guard{mutex_};
+  session_ = std::move(next);
+}
+
 void actor_object::construct() {
   application_ = factory_->make(*this);
   if (application_ == nullptr || &application_->bound_object() != this)
@@ -80,6 +91,7 @@ void actor_object::dispose() noexcept {
   serving_ = nullptr;
   std::lock_guard guard{mutex_};
   spot_ = nullptr;
+  session_ = nullptr;
 }
 
 bool actor_object::at_rest() const noexcept {

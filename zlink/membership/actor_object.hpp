@@ -5,9 +5,11 @@
 #include "zlink/membership/actor_factory.hpp"
 #include "zlink/objects/hosted_object.hpp"
 #include "zlink/placement/records.hpp"
+#include "zlink/session/session_binding.hpp"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace zlink {
@@ -39,6 +41,9 @@ public:
   bool may_be_handled_by(const execution_object& other) const;
   /// That has been committed. Inside the infrastructure unit.
   void committed(placement::spot_membership membership, counted_ptr<spot_object> spot);
+  /// The session that it is bound to. It has nothing to do with membership (J-7), and ends with this incarnation (J-138).
+  std::optional<session_binding> session() const;
+  void bind_session(std::optional<session_binding> binding);
   /// One change of membership at a time, and none of an Actor that ends (J-61, J-166). False: another one is pending.
   bool begin_change() noexcept { return !changing_.exchange(true, std::memory_order_acq_rel); }
   bool is_changing() const noexcept { return changing_.load(std::memory_order_acquire); }
@@ -84,6 +89,7 @@ private:
   mutable std::mutex mutex_;
   placement::spot_membership membership_;
   counted_ptr<spot_object> spot_;
+  std::unique_ptr<const session_binding> session_;
   std::atomic<bool> changing_{true}; ///< until it is Ready
   std::atomic<std::size_t> place_in_spot_{0};
   std::atomic<std::uint32_t> notices_{0};

@@ -24,6 +24,7 @@ enum class control_command : std::uint16_t {
   channel_state = 5, ///< told: weights have changed, or the node is about to end (M-101)
   destroy_actor = 6,
   ask_join = 7, ///< of a User Spot, for an Actor of the node that asks (J-90)
+  seal_session = 8, ///< of a session owner, for an Actor that moves (L-61)
   // Told between the source and the target of a move (relocation/lane_frames.hpp).
   restore = 16,
   restore_chunk = 17,
@@ -34,6 +35,7 @@ enum class control_command : std::uint16_t {
   cutover = 22,
   move_abandoned = 23,
   route_moved = 24, ///< to whoever sent a message that was followed (M-85)
+  session_relocation_route = 44, ///< told to a session owner: where a bound Actor is now, or that it stays (L-171)
 };
 constexpr bool is_lane_command(std::uint16_t command) noexcept { return command >= 16 && command <= 24; }
 

@@ -84,7 +84,7 @@ struct control_answer {
   std::optional<std::uint8_t> kind;
   std::string text;
   bool closed = false;        ///< close
-  std::uint8_t state = 0;     ///< create: spot_create_state; join: 1 let in, 0 declined
+  std::uint8_t state = 0;     ///< create: spot_create_state; join: 1 let in, 0 declined; seal: seal_answer
   std::uint64_t generation = 0;
   std::string mesh_name;
   std::string node_rid;

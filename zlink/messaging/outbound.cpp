@@ -97,7 +97,7 @@ bool fits(const message_fence& fence, const hosted_object& object) noexcept {
   const auto generation = object.generation();
   if (fence.hops != 0) // sent on by a former owner: ownership rises with each hop (L-182)
     return fence.object == generation && fence.authority < object.authority();
-  if (!generation || fence.object < generation)
+  if (!fence.exact && (!generation || fence.object < generation))
     return true;
   const auto since = object.owned_since();
   return fence.object == generation
@@ -281,7 +281,7 @@ message_header outbound::header_for(std::string_view id, const object_route* rou
   header.target_id = id_in(id);
   header.operation = host_.random->next_id();
   if (route != nullptr)
-    header.fence = message_fence{route->object, route->authority};
+    header.fence = message_fence{route->object, route->authority, 0, route->exact};
   if (intent != nullptr) {
     header.instance_intent = true;
     // The two names travel together or not at all: a marker alone goes to an owner who knows its type.
@@ -309,6 +309,20 @@ void outbound::send_by_link(submission&& message, link_session& link, const obje
   if (r->kind == record_kind::request && !r->from_link && (route != nullptr || intent != nullptr))
     r->reply = {new route_watch{*this, message.id(), header.fence, link.peer().rid, r->reply}, 0};
   link.send(r, header, due, message.operation());
+}
+
+void outbound::submit_along(submission message, const object_route& route) {
+  auto* node = host_.find_node(route.mesh_name);
+  if (node != nullptr && node->rid() == route.node_rid) { // as one that another node sent by that route
+    message.arrive({node, &node->identity.node_rid, message_fence{route.object, route.authority, 0, route.exact}});
+    accept_remote(std::move(message));
+    return;
+  }
+  auto link = link_to(route.mesh_name, route.node_rid);
+  if (link)
+    send_by_link(std::move(message), *link, &route, nullptr, nullptr);
+  else
+    message.fail({error_kind::unavailable, "no link to node \"" + route.node_rid + "\", where " + described(message.id()) + " is"});
 }
 
 void outbound::send_after(submission message, node_runtime& from, const std::string& rid, const message_fence& past) {

@@ -87,6 +87,9 @@ public:
   /// Over the ready link, or the end of the message. Any thread.
   void send_to_ready_node(submission message, node_runtime& from);
 
+  /// By that route and no other: the store is not asked, and nobody else than the incarnation that it names gets the message
+  /// (N-88, N-93). Any thread.
+  void submit_along(submission message, const object_route& route);
   /// A message for an object that has moved on to that node, sent after it by a former owner: `past` is his ownership. Any
   /// thread.
   void send_after(submission message, node_runtime& from, const std::string& rid, const message_fence& past);

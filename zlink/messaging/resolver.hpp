@@ -27,6 +27,7 @@ struct object_route {
   object_generation object;
   authority_generation authority;
   steady_time usable_until{}; ///< of the owner's lease, by the local admission deadline (M-76)
+  bool exact = false; ///< of a session: to that incarnation and no later one (N-83)
 };
 
 enum class resolved : std::uint8_t {

@@ -107,6 +107,7 @@ struct message_fence {
   object_generation object;
   authority_generation authority;
   std::uint8_t hops = 0; ///< former owners that have sent it on: then `authority` is that of the last one (L-182)
+  bool exact = false;    ///< to an Actor: a later incarnation is another one (N-83)
   friend bool operator==(const message_fence&, const message_fence&) = default;
 };
 

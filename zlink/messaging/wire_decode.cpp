@@ -110,9 +110,11 @@ message_header decode_header(view_reader& in) {
   const auto first = static_cast<std::uint8_t>(in.byte());
   const auto kind = first & header_kind_mask;
   const bool followed = kind == header_followed_spot || kind == header_followed_actor;
-  if (!followed && kind > static_cast<std::uint8_t>(target_kind::publish))
-    in.fail("unknown target kind");
-  h.target = !followed ? static_cast<target_kind>(kind) : kind == header_followed_actor ? target_kind::actor : target_kind::spot;
+  const bool exact = kind == header_bound_actor;
+  if (exact || kind == header_followed_actor)
+    h.target = target_kind::actor;
+  else
+    h.target = followed ? target_kind::spot : static_cast<target_kind>(kind); // there is no other
   h.target_id = in.id();
   if (h.target == target_kind::publish) {
     h.topic = in.utf8();
@@ -129,11 +131,12 @@ message_header decode_header(view_reader& in) {
     auto& fence = h.fence.emplace();
     fence.object = in.number<object_generation>(generation_limit);
     fence.authority = in.number<authority_generation>(generation_limit);
+    fence.exact = exact;
     if (followed && (fence.hops = static_cast<std::uint8_t>(in.byte())) == 0)
       in.fail("a followed message without hops");
   }
-  if (followed && !h.fence)
-    in.fail("a followed message that says of no owner");
+  if ((followed || exact) && !h.fence)
+    in.fail("a message to an owner that it does not name");
   h.instance_intent = (first & header_intent) != 0;
   if ((first & header_activation) != 0) {
     auto& activation = h.activation.emplace();

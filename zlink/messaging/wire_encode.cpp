@@ -100,9 +100,10 @@ std::size_t header_bound(const message_header& h) noexcept {
 
 void put_header(span_writer& out, const message_header& h) noexcept {
   const bool followed = h.fence && h.fence->hops != 0;
-  std::uint8_t first = !followed ? static_cast<std::uint8_t>(h.target)
-                       : h.target == target_kind::actor ? header_followed_actor
-                                                        : header_followed_spot;
+  const bool actor = h.target == target_kind::actor;
+  std::uint8_t first = followed                              ? (actor ? header_followed_actor : header_followed_spot)
+                       : actor && h.fence && h.fence->exact ? header_bound_actor
+                                                             : static_cast<std::uint8_t>(h.target);
   first |= h.flow.empty() ? 0 : header_flow;
   first |= h.fence ? header_fence : 0;
   first |= h.instance_intent ? header_intent : 0;

@@ -15,6 +15,8 @@ inline constexpr std::uint8_t header_kind_mask = 0x07;
 // A Spot or an Actor, to a former owner of which the message had been sent: how often stands behind the fence (L-182).
 inline constexpr std::uint8_t header_followed_spot = 5;
 inline constexpr std::uint8_t header_followed_actor = 6;
+// An Actor, and no other incarnation of it than that of the fence (N-83).
+inline constexpr std::uint8_t header_bound_actor = 7;
 inline constexpr std::uint8_t header_flow = 0x08;
 inline constexpr std::uint8_t header_fence = 0x10;
 inline constexpr std::uint8_t header_intent = 0x20;

@@ -143,7 +143,9 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
                              operation_id operation, bytes body) {
   control_answer answer;
   try {
-    if (auto why = host_.refuse(host_work::control)) {
+    if (command == static_cast<std::uint16_t>(control_command::seal_session)) {
+      answer.state = host_.sessions.asked(body); // also while this host ends: the Actor moves between others
+    } else if (auto why = host_.refuse(host_work::control)) {
       answer = answer_of(*why);
     } else if (command == static_cast<std::uint16_t>(control_command::create_spot)) {
       auto serving = serve_create(node, operation, std::move(body), *link);

@@ -91,6 +91,10 @@ private:
     std::shared_ptr<link_transport> inner_;
   };
 
+  static bool is_of_sessions(std::uint16_t command) {
+    return command == static_cast<std::uint16_t>(control_command::seal_session)
+           || command == static_cast<std::uint16_t>(control_command::session_relocation_route);
+  }
   zlink::bytes tampered(std::size_t host, zlink::byte_view batch) {
     using namespace zlink::detail;
     zlink::bytes out;
@@ -104,7 +108,7 @@ private:
         continue;
       }
       const auto control = decode_control(one.body);
-      if (!is_lane_command(control.command)) {
+      if (!is_lane_command(control.command) && !is_of_sessions(control.command)) {
         keep();
         continue;
       }

@@ -128,6 +128,23 @@ TEST_CASE("L-182 D-15 a followed message says how often it was sent on, and noth
     }
 }
 
+TEST_CASE("N-83 D-15 a message to one incarnation of an Actor says so, and needs the fence that names it") {
+  message_header header;
+  header.target = target_kind::actor;
+  header.target_id = "ann";
+  header.operation = {1, 2};
+  header.fence = message_fence{{300}, {7}, 0, true};
+  frame_buffer buffer;
+  begin_message(buffer, header, {"p", "text/x", {}}, false, false);
+  const auto frame = buffer.finish();
+  frame_reader reader{frame};
+  CHECK(decode_message(reader.next(1000).body).header == header);
+  auto without = frame;
+  without[3] = without[3] & std::byte{0xef}; // kind and flags; no fence
+  frame_reader again{without};
+  CHECK_THROWS_AS(decode_message(again.next(1000).body), decode_error);
+}
+
 TEST_CASE("D-15 the bytes of protocol version 1 do not change") {
   frame_buffer buffer;
   message_header h;
@@ -276,7 +293,7 @@ TEST_CASE("D-15 M-132 values that no encoder writes are refused") {
     CHECK_THROWS_AS(decode_message(byte_view{changed}.subspan(2)), decode_error);
   };
   refused(2, 0x0f);  // unknown flag
-  refused(15, 0xfd); // unknown target kind
+  refused(15, 0xfd); // followed, and by nobody
   refused(16, 0);    // empty target id
   refused(17, 0xff); // not UTF-8
   auto zero_route = message;

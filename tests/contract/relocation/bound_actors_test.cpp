@@ -200,18 +200,21 @@ TEST_CASE("L-171 N-147 the members of a PerActor room, one by one") {
 TEST_CASE("J-7 J-99 J-108 a bound Actor joins a room of another node: its binding goes along, and the Join does not wait for the session") {
   bound_scene s;
   const table t{s.net, s.on, "hall", {"bob"}};
-  if (t.home != s.from) {
-    s.net.host(t.home).runtime().moving.on_step = [&](move_step step, const std::string&) {
-      if (step == move_step::merged)
-        s.net.lose_links(t.home, s.owner == t.home ? s.from : s.owner);
-    };
-    go_to(s.net, s.on, "ann", t.room);
-    CHECK(s.on.count("completed ann accepted") == 1);
-    CHECK(home_of_player(s.net, "ann") == t.home);
-    const auto bound = s.net.host(t.home).runtime().objects.find_actor("ann")->session();
-    REQUIRE(bound);
-    CHECK(*bound == s.ann->binding());
-  }
+  if (t.home == s.from)
+    s.move("ann", s.from, s.to); // so that the room is elsewhere
+  const auto told = s.told();
+  const auto source = home_of_player(s.net, "ann");
+  s.net.host(t.home).runtime().moving.on_step = [&](move_step step, const std::string&) {
+    if (step == move_step::merged && t.home != s.owner)
+      s.net.lose_links(t.home, s.owner);
+  };
+  go_to(s.net, s.on, "ann", t.room);
+  CHECK(s.on.count("completed ann accepted") == 1);
+  s.settle("ann", source, t.home);
+  CHECK(s.told() == told); // the path to the session owner was cut, or it is this host
+  const auto bound = s.net.host(t.home).runtime().objects.find_actor("ann")->session();
+  REQUIRE(bound);
+  CHECK(*bound == s.ann->binding());
 }
 
 TEST_CASE("J-7 binding and membership have nothing to do with each other") {

@@ -46,13 +46,15 @@ TEST_CASE("L-172 N-126 N-149 moves without end under a client that does not stop
     talker client{s};
     auto at = s.from;
     for (int round = 0; round < 25; ++round) {
-      const auto next = (at + 1 + static_cast<std::size_t>(round) % 2) % 3;
+      const auto next = (at + 1 + static_cast<std::size_t>(round % 3 == 2)) % 3;
       auto moving = start_actor_move(s.net, "ann", at, next);
       while (!player_lives(s.net, next, "ann") || player_lives(s.net, at, "ann"))
         client.go_on(1ms, 211us);
       REQUIRE(s.net.run(std::move(moving)).left);
       if (round % 3 != 0) // else it moves on at once
         client.go_on(10ms, 377us);
+      if (round % 3 == 1)
+        CHECK(s.ann->place_of("ann") == rid_of(s.net, next));
       at = next;
     }
     s.net.run_until([&] { return s.who->ends.size() == client.asked; });

@@ -135,37 +135,155 @@ TEST_CASE("L-49 whatever happens behind relay-ready, the submit failed or not, n
     }
 }
 
-TEST_CASE("L-135 L-224 a link that is gone before the submit ends it as well: the host reaches its result") {
+TEST_CASE("L-135 L-224 a link that is gone before the submit ends the unit as well: the host reaches its result at once") {
+  for (const bool for_good : {false, true}) {
+    CAPTURE(for_good);
+    stage on;
+    mesh net{2};
+    net.start(serve(on));
+    net.run(rouse(net.host(0), "a"));
+    const auto from = net.owner_of("a");
+    const auto to = 1 - from;
+    std::vector<move_step> seen;
+    net.host(from).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      seen.push_back(step);
+      if (step == move_step::boundary)
+        for_good ? net.partition({from}, {to}) : net.lose_links(from, to);
+    };
+    zlink::relocate_options how;
+    how.deadline = 20s;
+    const auto started = net.elapsed();
+    const auto end = net.run(net.host(from).relocate(how));
+    CHECK(end.outcome == zlink::relocate_outcome::relocated);
+    CHECK(end.reason == relocate_reason::none);
+    CHECK(net.elapsed() - started < 1s);
+    CHECK(std::ranges::count(seen, move_step::cutover_sent) == 1);
+    CHECK(std::ranges::count(seen, move_step::commit_seen) == 0); // and no commit was waited for
+    net.heal();
+    net.run_until([&] { return lives(net, to, "a") && !lives(net, from, "a"); });
+  }
+}
+
+// -- before the boundary: the two ways back -------------------------------------------------------------------------------
+
+/// What a host asks the store about "a".
+std::size_t calls_about(mesh& net, std::size_t host) {
+  return static_cast<std::size_t>(
+    std::ranges::count_if(net.faults(host).log(), [](const auto& call) { return call.key.starts_with(zlink::placement::spot_key("a")); }));
+}
+
+TEST_CASE("S-99 L-160 a refusal decides by itself: the source goes on while the store is away, and the release is waited for by nobody") {
   stage on;
   mesh net{2};
   net.start(serve(on));
-  for (const auto* id : {"a", "b", "c"})
-    net.run(rouse(net.host(0), id));
-  net.run_until_idle();
-  const std::size_t from = net.owner_of("a");
-  const std::size_t to = 1 - from;
-  int cut = 0;
-  net.host(from).runtime().moving.on_step = [&](move_step step, const std::string&) {
-    if (step != move_step::boundary)
-      return;
-    ++cut;
-    if (cut == 1)
-      net.partition({from}, {to});
+  net.run(rouse(net.host(0), "a"));
+  const auto from = net.owner_of("a");
+  on.at = [](const std::string& step, const std::string&) {
+    if (step == "restore")
+      throw std::runtime_error{"no"};
   };
-  zlink::relocate_options how;
-  how.deadline = 5s;
-  const auto started = net.elapsed();
-  const auto end = net.run(net.host(from).relocate(how));
-  CHECK(cut >= 1);
-  CHECK(net.elapsed() - started <= 6s);
-  CHECK(end.mode == zlink::relocate_mode::planned_maintenance);
-  // The first had passed its boundary, and counts as gone; those that had not stay, or there were none.
-  int left = 0;
-  for (const auto& one : net.host(from).runtime().relocating().reports())
-    left += one.end.left ? 1 : 0;
-  CHECK(left == cut);
+  bool restored = false;
+  net.host(from).runtime().moving.on_step = [&](move_step step, const std::string&) {
+    if (step == move_step::aborting)
+      net.cut_store(from);
+    restored = restored || step == move_step::restored;
+  };
+  const auto before = *row_of(net, "a");
+  auto q = count(net.host(from), "a", "q", 1);
+  net.run(std::move(q));
+  auto moving = start_move(net, "a", from, 1 - from);
+  net.run_until([&] { return restored; });
+  CHECK(net.run(count(net.host(from), "a", "q", 2, 2s)).number == 2); // the store is away
+  CHECK(!net.run(std::move(moving)).left);
+  CHECK(row_of(net, "a")->owner == before.owner);
+  CHECK(row_of(net, "a")->authority == before.authority);
+  CHECK(row_of(net, "a")->slots == before.slots);
+  CHECK(row_of(net, "a")->move); // it may follow later
   net.heal();
-  net.advance(40s);
+  net.run_until([&] { return !row_of(net, "a")->move; });
+  CHECK(on.count("handle a q/1") == 1);
+  CHECK(on.count("closing") == 0);
+}
+
+TEST_CASE("S-99 S-100 L-160 without an answer the fence is confirmed first: nothing runs while the store is away") {
+  stage on;
+  mesh net{2};
+  net.start(serve(on));
+  net.run(rouse(net.host(0), "a"));
+  const auto from = net.owner_of("a");
+  barrier never;
+  on.hold("restore", never);
+  std::vector<move_step> seen;
+  net.host(from).runtime().moving.on_step = [&](move_step step, const std::string&) {
+    seen.push_back(step);
+    if (step == move_step::aborting) {
+      net.cut_store(from);
+      net.faults(from).clear_log();
+    }
+    if (step == move_step::fenced) // an answer of the store came before
+      CHECK(net.faults(from).count(store_operation::write) >= 1);
+  };
+  auto moving = start_move(net, "a", from, 1 - from, 1s);
+  net.run_until([&] { return std::ranges::count(seen, move_step::aborting) == 1; });
+  auto held = count(net.host(from), "a", "h", 1);
+  net.advance(4s); // less than the lease
+  CHECK(on.count("handle a h") == 0);
+  CHECK(std::ranges::count(seen, move_step::fenced) == 0);
+  CHECK(calls_about(net, from) > 0);
+  net.heal();
+  CHECK(!net.run(std::move(moving)).left);
+  CHECK(net.run(std::move(held)).number == 1);
+  CHECK(std::ranges::find(seen, move_step::fenced) < std::ranges::find(seen, move_step::restored));
+  never.open();
+  net.run_until_idle();
+  CHECK(home_of(net, "a") == from);
+}
+
+TEST_CASE("S-101 L-163 a fence that is won behind relay-ready settles the record, and starts nothing, whatever became of the submit") {
+  for (const bool submitted : {true, false}) {
+    CAPTURE(submitted);
+    stage on;
+    barrier handler;
+    mesh net{3};
+    net.start(serve(on));
+    net.run(rouse(net.host(0), "a"));
+    const auto from = net.owner_of("a");
+    const auto to = (from + 1) % 3;
+    net.run(net.host(0).spots().send_to_spot("a", start_clock{"tick", 100, false}).submit());
+    on.hold("handle", handler);
+    auto running = count(net.host(from), "a", "r", 0);
+    net.run_until([&] { return handler.waiting() == 1; });
+    auto captured = count(net.host(from), "a", "q", 1, 60s);
+    net.run_until_idle();
+    net.host(to).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      if (step == move_step::relay_ready_sent)
+        net.cut_store(to);
+    };
+    std::vector<move_step> seen;
+    net.host(from).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      seen.push_back(step);
+      if (step == move_step::boundary && !submitted)
+        net.partition({from}, {to});
+    };
+    auto moving = start_move(net, "a", from, to, 3s);
+    net.advance(10ms);
+    handler.open();
+    CHECK(net.run(std::move(moving)).left);
+    on.trace.clear();
+    auto held = count(net.host(from), "a", "h", 2, 60s);
+    const auto before = *row_of(net, "a");
+    net.run_until([&] { return std::ranges::count(seen, move_step::settled_lost) == 1; });
+    CHECK(!row_of(net, "a")->move); // the fence was won: the row is the source's, of a later version
+    CHECK(row_of(net, "a")->owner == before.owner);
+    net.heal();
+    net.advance(60s);
+    CHECK(failure(net, std::move(captured)) == error_kind::unavailable);
+    CHECK(failure(net, std::move(held)) == error_kind::unavailable);
+    CHECK(on.count("handle") + on.count("tick") + on.count("closing") == 0);
+    CHECK(std::ranges::count(seen, move_step::restored) == 0);
+    CHECK(home_of(net, "a") == net.size());
+    static_cast<void>(net.run(zlink::as_result(std::move(running))));
+  }
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // Hosts whose handlers are all busy, and what members may still do when a host ends (06 sections 19 and 20).
 #include "tests/contract/relocation/room_scene.hpp"
+#include "zlink/messaging/mesh_links.hpp"
 
 namespace relocation_test {
 namespace {
@@ -220,6 +221,43 @@ TEST_CASE("L-242 OnClosing at host shutdown uses members and the instance; scope
   }
   CHECK(on.count("left") + on.count("disconnected") + on.count("joined") + on.count("completed") == 0);
   last.does = nullptr;
+}
+
+TEST_CASE("L-246 a host that drains begins no link and takes none, tells its peers that it drains, and stays so when it loses one") {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) { // who of two nodes dials is a matter of their names
+    CAPTURE(seed);
+    stage on;
+    barrier handler;
+    mesh net{{.hosts = 3, .seed = seed}};
+    net.start(serve(on));
+    const auto held = spot_of(net, 0, "h");
+    net.kill(2);
+    net.advance(1s);
+    on.hold("handle", handler);
+    auto running = net.host(1).spots().request_to_spot(held, count_up{"x", 1}).timeout(60s).submit<count_up>();
+    net.run_until([&] { return handler.waiting() == 1; });
+    auto ending = net.host(0).shutdown();
+    net.advance(500ms);
+    const auto& links = *net.host(0).runtime().find_node("m")->links;
+    CHECK(links.ready_count() == 1);
+    net.restart(2);
+    net.advance(5s);
+    CHECK(links.ready_count() == 1); // with who was its peer before
+    CHECK(!links.ready_link(rid_of(net, 2)));
+    CHECK(!net.host(2).runtime().find_node("m")->links->ready_link(rid_of(net, 0)));
+    CHECK(net.host(2).runtime().find_node("m")->links->ready_link(rid_of(net, 1)));
+    const auto told = creation_test::descriptor_of(net, rid_of(net, 0));
+    REQUIRE(told);
+    CHECK(told->state == zlink::placement::node_state::draining);
+    net.lose_links(0, 1);
+    net.advance(5s);
+    CHECK(links.ready_count() == 0);
+    CHECK(net.host(0).status().state == zlink::host_state::draining);
+    CHECK(!ending.ready());
+    handler.open();
+    CHECK(net.run(std::move(ending)).outcome == zlink::shutdown_outcome::stopped);
+    static_cast<void>(net.run(zlink::as_result(std::move(running))));
+  }
 }
 
 } // namespace

@@ -210,5 +210,41 @@ TEST_CASE("L-16 a request held over a move keeps the deadline that it had, acros
   }
 }
 
+TEST_CASE("L-270 how long a unit stands still, and when nothing follows any more, the source says by its own clock alone") {
+  for (const auto source : {-7h, 0h, 7h})
+    for (const auto target : {-9h, 0h, 9h}) {
+      CAPTURE(source.count());
+      CAPTURE(target.count());
+      stage on;
+      barrier restore;
+      std::optional<std::chrono::milliseconds> stood_still;
+      mesh net{{.hosts = 2, .adjust = [&](std::size_t, zlink::host_options& options) {
+                  options.message_follow_duration = 10s;
+                  options.route_cache_max_age = 2s;
+                  options.on_trace = [&](const zlink::trace_record& one) {
+                    if (one.event == "zlink.runtime.relocation.changed")
+                      stood_still = one.interruption;
+                  };
+                }}};
+      net.start(serve(on));
+      net.run(rouse(net.host(0), "a"));
+      const auto from = net.owner_of("a");
+      net.shift_wall(from, source);
+      net.shift_wall(1 - from, target);
+      on.hold("restore", restore);
+      auto leaving = net.host(from).relocate();
+      net.run_until([&] { return restore.waiting() == 1; });
+      net.advance(700ms);
+      restore.open();
+      CHECK(net.run(std::move(leaving)).outcome == zlink::relocate_outcome::relocated);
+      REQUIRE(stood_still);
+      CHECK(*stood_still == 700ms);
+      net.advance(9900ms);
+      CHECK(!net.host(from).status().safe_to_shutdown);
+      net.advance(200ms);
+      CHECK(net.host(from).status().safe_to_shutdown);
+    }
+}
+
 } // namespace
 } // namespace relocation_test

@@ -172,7 +172,7 @@ void host_relocate::note(const relocation_unit& unit, placement::node_identity t
     if (unit.kind == unit_kind::per_actor_spot)
       shells_at_.insert_or_assign(std::string{unit.lead->spot_id()}, target);
   } else if (!failed_) {
-    failed_ = {end.reason, end.why};
+    failed_ = {end.reason, end.why, unit.lead};
   }
   trace_record told;
   told.category = trace_category::actor_relocation;
@@ -181,7 +181,11 @@ void host_relocate::note(const relocation_unit& unit, placement::node_identity t
   told.node_rid = unit.node->identity.node_rid;
   (unit.lead->is_actor() ? told.actor_type : told.spot_type) = unit.lead->type();
   told.state = end.left ? "left" : "stays";
-  told.reason = end.left ? "" : to_string(end.reason);
+  if (!end.left) {
+    name(told, *unit.lead);
+    told.reason = to_string(end.reason);
+    told.cause = std::string_view{end.why}.substr(0, longest_cause);
+  }
   told.unit_kind = to_string(unit.kind);
   told.execution_mode = execution_mode_of(unit.kind);
   told.interruption = end.interruption;

@@ -125,7 +125,8 @@ void host_relocate::end(const block& why) {
   }
   running_ = false;
   targets_.reset();
-  tell(to_string(outcome.outcome), outcome.reason);
+  failed_ = {};
+  tell(to_string(outcome.outcome), why);
   for (auto& who : std::exchange(waiting_, {}))
     who->set(result<relocate_result>{outcome});
 }
@@ -140,13 +141,27 @@ void host_relocate::end_waits() {
 }
 
 /// L-272.
-void host_relocate::tell(std::string_view state, relocate_reason reason) const {
+void host_relocate::tell(std::string_view state, const block& why) const {
   trace_record told;
   told.category = trace_category::actor_relocation;
   told.event = "zlink.runtime.host.relocation_changed";
   told.state = state;
-  told.reason = reason == relocate_reason::none ? "" : to_string(reason);
+  told.reason = why ? to_string(why.reason) : "";
+  told.cause = std::string_view{why.why}.substr(0, longest_cause);
+  if (why.who)
+    name(told, *why.who);
   host_.trace(told);
+}
+
+/// Whoever keeps a host from being emptied is to be found (O-100).
+void host_relocate::name(trace_record& told, const hosted_object& who) {
+  told.mesh_name = who.mesh_name();
+  (who.is_actor() ? told.actor_id : told.spot_id) = id_in(who.address());
+  (who.is_actor() ? told.actor_type : told.spot_type) = who.type();
+  if (const auto kind = unit_kind_of(who)) { // else it goes with its Spot
+    told.unit_kind = to_string(*kind);
+    told.execution_mode = execution_mode_of(*kind);
+  }
 }
 
 } // namespace zlink::detail

@@ -9,6 +9,7 @@
 #include "zlink/host.hpp"
 #include "zlink/relocate.hpp"
 #include "zlink/task.hpp"
+#include "zlink/trace.hpp"
 
 #include <map>
 #include <mutex>
@@ -65,9 +66,11 @@ private:
   struct block {
     relocate_reason reason = relocate_reason::none;
     std::string why;
+    counted_ptr<hosted_object> who = {}; ///< the object that it is about, if it is about one
     explicit operator bool() const noexcept { return reason != relocate_reason::none; }
   };
   using waiter = counted_ptr<operation<relocate_result>>;
+  static constexpr std::size_t longest_cause = 256; ///< of a text (O-92)
 
   // Asking and answering (host_relocate.cpp).
   void ask(relocate_result asked, steady_time due, waiter told);
@@ -75,7 +78,8 @@ private:
   task<void> run(steady_time due);
   void end(const block& why);
   block ended_by_host() const;
-  void tell(std::string_view state, relocate_reason reason) const;
+  void tell(std::string_view state, const block& why) const;
+  static void name(trace_record& told, const hosted_object& who);
 
   // Before anything changes (preflight.cpp).
   task<block> until_possible(steady_time due);

@@ -21,7 +21,7 @@ task<host_relocate::block> host_relocate::begin(steady_time due) {
     auto ended = ended_by_host();
     co_return ended ? ended : block{relocate_reason::runtime_not_ready, "the host does not serve"};
   }
-  tell("relocating", relocate_reason::none);
+  tell("relocating", {});
   host_.tell_selection();
   auto publishing = publish(placement::node_state::relocating, std::min(due, host_.time->now() + publish_patience), false);
   const bool published = co_await std::move(publishing);

@@ -6,11 +6,15 @@
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 
+#include <algorithm>
+
 namespace zlink::detail {
 
 namespace {
 
 constexpr std::uint8_t most_hops = 8; // L-182
+constexpr std::uint64_t many_records = 1024; // L-184
+constexpr std::uint64_t many_bytes = 16ULL << 20;
 
 } // namespace
 
@@ -181,11 +185,33 @@ void ingress_hold::send_after(std::uint32_t part, submission message, const std:
     message.fail({error_kind::unavailable, described(to.address) + " has moved too often to be followed"});
     return;
   }
+  note_volume(part, message, target);
   const std::string source = from != nullptr && from->source_rid != nullptr && hops == 0 ? *from->source_rid : "";
   node_.host().messages.send_after(std::move(message), node_, target,
                                    {to.generation, to.authority, static_cast<std::uint8_t>(hops + 1)});
   if (!source.empty())
     tell_sender(to, source);
+}
+
+/// No bound keeps it from being sent; once it is much that waits, whoever operates the host hears of it (L-184).
+void ingress_hold::note_volume(std::uint32_t part, const submission& message, const std::string& target) {
+  const auto link = node_.links->ready_link(target);
+  const std::uint64_t on_link = link ? link->waiting_sends() : 0; // of others as well
+  {
+    std::lock_guard guard{mutex_};
+    if (on_link == 0)
+      waiting_records_ = waiting_bytes_ = 0;
+    ++waiting_records_;
+    waiting_bytes_ += cost_of(*message.peek());
+    const auto waiting = std::min(on_link, waiting_records_);
+    if (warned_ || (waiting <= many_records && waiting_bytes_ / waiting_records_ * waiting <= many_bytes))
+      return;
+    warned_ = true;
+  }
+  node_.host().infra->post([self = counted_ptr<ingress_hold>::share(this), part] {
+    const auto& to = self->parts_[part];
+    self->node_.host().trace_move(to.address, to.generation.value, "follow_backlog", self->node_);
+  });
 }
 
 void ingress_hold::tell_sender(const addressee& to, const std::string& source_rid) {

@@ -61,6 +61,7 @@ private:
   void forward(std::uint32_t part, submission message);
   void send_by_lane(std::uint32_t part, submission message);
   void send_after(std::uint32_t part, submission message, const std::string& target);
+  void note_volume(std::uint32_t part, const submission& message, const std::string& target);
   void tell_sender(const addressee& to, const std::string& source_rid);
 
   node_runtime& node_;
@@ -74,6 +75,10 @@ private:
   std::uint64_t attempt_ = 0;
   std::string target_rid_;
   std::optional<error> lost_;
+  // What has followed since nothing waited on the link, and whether somebody was told that it is much:
+  std::uint64_t waiting_records_ = 0;
+  std::uint64_t waiting_bytes_ = 0;
+  bool warned_ = false;
 };
 
 } // namespace zlink::detail

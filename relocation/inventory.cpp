@@ -52,11 +52,14 @@ inventory inventory::of(host_runtime& host) {
   return all;
 }
 
-bool inventory::has_disabled() const noexcept {
-  const auto disabled = [](const auto& object) { // one that closes already is in nobody's way
+counted_ptr<hosted_object> inventory::find_fixed() const noexcept {
+  const auto fixed = [](const auto& object) { // one that closes already is in nobody's way
     return object->factory().policy == relocation_policy::disable && !object->application_word().has(admission_word::sealed_bit);
   };
-  return std::ranges::any_of(spots_, disabled) || std::ranges::any_of(actors_, disabled);
+  if (const auto spot = std::ranges::find_if(spots_, fixed); spot != spots_.end())
+    return as_hosted(*spot);
+  const auto actor = std::ranges::find_if(actors_, fixed);
+  return actor == actors_.end() ? counted_ptr<hosted_object>{} : as_hosted(*actor);
 }
 
 std::vector<relocation_unit> inventory::units(host_runtime& host) const {

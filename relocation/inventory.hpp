@@ -22,8 +22,8 @@ public:
   static inventory of(host_runtime& host);
 
   bool empty() const noexcept { return spots_.empty() && actors_.empty(); }
-  /// The factory of one of them says that it does not move (L-21).
-  bool has_disabled() const noexcept;
+  /// One whose factory says that it does not move (L-21); nothing: there is none.
+  counted_ptr<hosted_object> find_fixed() const noexcept;
   /// Each object in one unit (L-12).
   std::vector<relocation_unit> units(host_runtime& host) const;
   /// As far as the table shows.

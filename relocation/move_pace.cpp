@@ -68,18 +68,30 @@ void move_pace::look() {
 
 // -- bytes ------------------------------------------------------------------------------------------------------------
 
-/// A lone chunk always goes: no size is ever barred.
-bool move_pace::take_bytes(const std::string& peer, std::uint64_t bytes) {
+std::size_t move_pace::largest_chunk() const noexcept {
+  std::uint64_t most = std::min<std::uint64_t>(host_.options.relocation_chunk_bytes, most_under_way / 2);
+  for (const auto budget : {host_.options.relocation_in_flight_bytes, host_.options.relocation_node_in_flight_bytes})
+    if (budget != 0)
+      most = std::min(most, budget);
+  return static_cast<std::size_t>(most);
+}
+
+bool move_pace::has_room(const std::string& peer, std::uint64_t bytes) const {
   const auto per_peer = host_.options.relocation_in_flight_bytes;
   const auto per_node = host_.options.relocation_node_in_flight_bytes;
-  auto& of_peer = bytes_[peer];
-  const bool room = (per_peer == 0 || of_peer == 0 || of_peer + bytes <= per_peer)
-                    && (per_node == 0 || all_bytes_ == 0 || all_bytes_ + bytes <= per_node);
-  if (room) {
-    of_peer += bytes;
-    all_bytes_ += bytes;
-  }
-  return room;
+  const auto known = bytes_.find(peer);
+  const auto of_peer = known == bytes_.end() ? 0 : known->second;
+  return (per_peer == 0 || of_peer + bytes <= per_peer) && (per_node == 0 || all_bytes_ + bytes <= per_node);
+}
+
+bool move_pace::is_full(const std::string& peer) const { return !has_room(peer, largest_chunk()); }
+
+bool move_pace::take_bytes(const std::string& peer, std::uint64_t bytes) {
+  if (!has_room(peer, bytes))
+    return false;
+  bytes_[peer] += bytes;
+  all_bytes_ += bytes;
+  return true;
 }
 
 void move_pace::give_bytes(const std::string& peer, std::uint64_t bytes) {

@@ -27,6 +27,12 @@ public:
   task<void> enter();
   void leave();
 
+  /// Of one unit, that its target has not taken: whatever others send meanwhile waits behind so much in the socket (L-95).
+  static constexpr std::uint64_t most_under_way = 128 * 1024;
+  /// Of one chunk (L-92): so that one is on the way while the next is made, and no more than the budgets allow at all.
+  std::size_t largest_chunk() const noexcept;
+  /// The budgets do not take another chunk: who is not sealed yet stays so (L-56).
+  bool is_full(const std::string& peer) const;
   /// Bytes of chunks to that peer that its target has not taken: true if so many more may be sent now.
   bool take_bytes(const std::string& peer, std::uint64_t bytes);
   /// They were taken, or are void. Whoever waits for room finds it when `wants_room` calls him.
@@ -35,6 +41,7 @@ public:
   void wants_room(unique_function<void()> told) { waiting_for_room_.push_back(std::move(told)); }
 
 private:
+  bool has_room(const std::string& peer, std::uint64_t bytes) const;
   void admit();
   void look();
 

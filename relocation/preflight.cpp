@@ -15,6 +15,8 @@ relocate_reason reason_of(obstacle furthest) noexcept {
   return furthest == obstacle::policy ? relocate_reason::state_incompatible : relocate_reason::target_unavailable;
 }
 
+std::string never_leaves(const hosted_object& object) { return described(object.address()) + " never leaves its node, as its factory says"; }
+
 } // namespace
 
 /// Serves on until there is a target for every unit, or it is known that there will be none (L-219).
@@ -57,8 +59,8 @@ task<host_relocate::block> host_relocate::look() {
   if (!host_.ownership->held() || host_.refuse_owned_work() || std::ranges::any_of(host_.nodes, unregistered))
     co_return block{relocate_reason::store_unavailable, "this host does not hold its ownership lease at the moment"};
   auto all = inventory::of(host_);
-  if (all.has_disabled())
-    co_return block{relocate_reason::relocation_disabled, "the factory of an object says that it does not move"};
+  if (auto fixed = all.find_fixed())
+    co_return block{relocate_reason::relocation_disabled, never_leaves(*fixed), std::move(fixed)};
   if (all.empty())
     co_return block{}; // L-218
   for (auto& node : host_.nodes) {
@@ -67,8 +69,8 @@ task<host_relocate::block> host_relocate::look() {
       co_return block{relocate_reason::store_unavailable, "the Location Store does not tell what is free on other nodes"};
   }
   all = inventory::of(host_); // of this moment
-  if (all.has_disabled())
-    co_return block{relocate_reason::relocation_disabled, "the factory of an object says that it does not move"};
+  if (auto fixed = all.find_fixed())
+    co_return block{relocate_reason::relocation_disabled, never_leaves(*fixed), std::move(fixed)};
   co_return plan(all, *targets_);
 }
 
@@ -80,7 +82,7 @@ host_relocate::block host_relocate::plan(const inventory& all, unit_targets room
       continue;
     auto furthest = obstacle::nobody;
     if (!rooms.choose(needs_of(unit, all), {}, furthest))
-      return {reason_of(furthest), std::string{to_string(unit.kind)} + " of type \"" + unit.lead->type() + "\": " + to_string(furthest)};
+      return {reason_of(furthest), std::string{to_string(unit.kind)} + " of type \"" + unit.lead->type() + "\": " + to_string(furthest), unit.lead};
   }
   return {};
 }

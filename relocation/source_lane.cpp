@@ -14,11 +14,7 @@ namespace zlink::detail {
 
 namespace {
 
-/// Of one unit, that the target has not taken, or one chunk: whatever others send meanwhile waits behind so much in the socket
-/// (L-95).
-constexpr std::uint64_t most_under_way = 128 * 1024;
-/// So that one is on the way while the next is made: all that a unit may use of the budget at a time (L-92).
-constexpr std::size_t most_chunk_bytes = most_under_way / 2;
+constexpr std::uint64_t chunk_head_room = 64; // what a frame has besides the content of a chunk
 constexpr std::chrono::milliseconds longest_look{50}; // between looks at the row
 constexpr std::chrono::seconds closing_patience{5};
 
@@ -39,9 +35,10 @@ bool source_move::send_restore() {
   request.target_lifecycle = target_.lifecycle.value;
   for (const auto& to : hold_->parts())
     request.parts.push_back({is_actor_address(to.address), std::string{id_in(to.address)}, to.generation.value, to.authority.value});
-  const auto chunk_bytes = std::min<std::size_t>(host_.options.relocation_chunk_bytes, most_chunk_bytes);
+  const auto most = std::min(link_->peer().frame_limit, link_->self().frame_limit);
+  chunk_bytes_ = std::min<std::size_t>(host_.moving.pace.largest_chunk(), most - std::min<std::uint64_t>(most - 1, chunk_head_room)); // L-92
   request.total_bytes = payload_.size();
-  request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes - 1) / chunk_bytes);
+  request.chunks = static_cast<std::uint32_t>((payload_.size() + chunk_bytes_ - 1) / chunk_bytes_);
   request.sum = crc32c(0, payload_);
   request.left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - host_.time->now()).count();
   request.aggregate_high = record_->aggregate().high;
@@ -56,10 +53,9 @@ bool source_move::send_restore() {
 
 /// The report of the target frees room here, and is no acceptance of anything (L-94).
 void source_move::send_chunks() {
-  const auto chunk_bytes = std::min<std::size_t>(host_.options.relocation_chunk_bytes, most_chunk_bytes);
   while (verdict_ == verdict::none && sent_bytes_ < payload_.size()) {
-    const auto size = std::min(chunk_bytes, payload_.size() - sent_bytes_);
-    if (sent_bytes_ != taken_bytes_ && sent_bytes_ - taken_bytes_ + size > most_under_way)
+    const auto size = std::min(chunk_bytes_, payload_.size() - sent_bytes_);
+    if (sent_bytes_ != taken_bytes_ && sent_bytes_ - taken_bytes_ + size > move_pace::most_under_way)
       return;
     if (!host_.moving.pace.take_bytes(target_.node_rid, size)) {
       host_.moving.pace.wants_room([weak = weak_from_this()] {
@@ -68,7 +64,7 @@ void source_move::send_chunks() {
       });
       return;
     }
-    const auto ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes);
+    const auto ordinal = static_cast<std::uint32_t>(sent_bytes_ / chunk_bytes_);
     const auto chunk = encode_chunk({id, attempt, ordinal, byte_view{payload_}.subspan(sent_bytes_, size)});
     sent_bytes_ += size;
     link_->send_control(static_cast<std::uint16_t>(control_command::restore_chunk), chunk);

@@ -58,6 +58,7 @@ private:
   task<std::optional<unit_end>> prepare();
   task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
+  task<void> until_room();
   task<bool> try_in_turn(spot_object* spot);
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
@@ -115,6 +116,7 @@ private:
   std::vector<kept_record> captured_;
   std::vector<kept_record> relayed_;
   bytes payload_;
+  std::size_t chunk_bytes_ = 0; ///< of each chunk but the last
   std::size_t sent_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;
   counted_ptr<link_session> link_;

@@ -12,6 +12,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::milliseconds look_again_after{1}; // for a boundary that has not come
+constexpr std::chrono::milliseconds look_for_room_after{5}; // in the budgets for bytes, which many may wait for
 
 unit_end stays(relocate_reason reason, std::string why) { return {false, reason, std::move(why)}; }
 
@@ -85,6 +86,8 @@ task<bool> source_move::seal() {
   host_.moving.step(move_step::sealing, address);
   auto* const spot = unit_.lead->is_actor() ? nullptr : static_cast<spot_object*>(unit_.lead.get());
   for (;;) {
+    auto waiting_for_room = until_room();
+    co_await std::move(waiting_for_room);
     auto trying = try_in_turn(spot);
     if (co_await std::move(trying)) {
       sealed_ = host_.time->now();
@@ -96,6 +99,16 @@ task<bool> source_move::seal() {
     if (now >= deadline_ || ended_ || unit_.lead->fenced() || host_.ending())
       co_return false;
     auto waiting = wake_.until(std::min(deadline_, now + look_again_after));
+    co_await std::move(waiting);
+  }
+}
+
+/// Where the budgets are full, it works on until there is room, or no time is left (L-56).
+task<void> source_move::until_room() {
+  auto& pace = host_.moving.pace;
+  while (!unit_.join && pace.is_full(target_.node_rid) && host_.time->now() < deadline_ && !ended_ && !host_.ending()) {
+    leave_pace();
+    auto waiting = wake_.until(std::min(deadline_, host_.time->now() + look_for_room_after));
     co_await std::move(waiting);
   }
 }

@@ -19,8 +19,9 @@ const char* to_string(trace_category category) noexcept;
 struct trace_record {
   trace_category category = trace_category::spot_instance;
   /// "activating", "created", "rejected", "failed", "resumed", "passed_on", "closing", "closed", "abandoned"; of
-  /// Actors also "joined", "left", "destroyed". Without an id (L-272): "zlink.runtime.host.relocation_changed",
-  /// "zlink.runtime.host.termination_changed", and for each unit of a `relocate()` "zlink.runtime.relocation.changed".
+  /// Actors also "joined", "left", "destroyed". Of the host (L-272): "zlink.runtime.host.relocation_changed",
+  /// "zlink.runtime.host.termination_changed", and for each unit of a `relocate()` "zlink.runtime.relocation.changed"; these name
+  /// an object where one did not move.
   std::string_view event;
   spot_kind kind = spot_kind::invalid; ///< of a Spot
   std::string_view mesh_name;
@@ -36,6 +37,7 @@ struct trace_record {
   std::string_view execution_mode;     ///< "spot_wide", "per_actor"
   std::chrono::milliseconds interruption{0};  ///< of a unit that left: from its seal to the end of its cutover submit
   bool interruption_target_exceeded = false; ///< longer than one second (L-230)
+  std::string_view cause;              ///< of a unit that stays and of a host that is blocked by it: why, in words (O-92, O-100)
 };
 
 } // namespace zlink

@@ -52,6 +52,8 @@ task<void> memberships::leave(spot_object& spot, actor_object& actor, std::stop_
 
 task<bool> memberships::leave_here(counted_ptr<spot_object> spot, counted_ptr<actor_object> actor, steady_time due) {
   const work_count counted{*this};
+  if (spot->fenced()) // L-204
+    refuse(error_kind::unavailable, described(spot->id()) + " has ended here");
   if (actor->fenced() || actor->spot().get() != spot.get())
     refuse(error_kind::invalid_operation, described(actor->address()) + " is no member of " + described(spot->id()));
   const auto entry = host_.find_node(actor->mesh_name())->entry;

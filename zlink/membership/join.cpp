@@ -89,6 +89,8 @@ void memberships::defer(join_request& what) {
     refuse(error_kind::invalid_operation, "defer() was called before on this Join; make a new one");
   if (what.twice)
     refuse(error_kind::invalid_operation, "timeout was set twice on one Join");
+  if (what.actor->fenced() && what.actor->is_moving()) // L-204
+    refuse(error_kind::unavailable, described(what.actor->address()) + " has moved to another node");
   const auto* t = current_turn();
   auto scope = current_scope();
   const bool same = scope && scope->open() && what.made_in.get() == scope.get() && t->object->whole().may_join();

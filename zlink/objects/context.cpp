@@ -26,7 +26,8 @@ task<bool> close_own(detail::spot_object& object, std::stop_token cancel) {
   if (cancel.stop_requested())
     return detail::make_ready_task(result<bool>{cancelled});
   if (object.fenced())
-    return detail::make_ready_task(result<bool>{false});
+    return object.is_moving() ? detail::make_ready_task(result<bool>{error{error_kind::unavailable, '"' + object.id() + "\" has moved to another node"}})
+                              : detail::make_ready_task(result<bool>{false}); // L-198, L-204
   if (detail::readiness_signaled())
     return detail::make_ready_task(result<bool>{detail::readiness_error()});
   auto& host = *object.home_node().host;

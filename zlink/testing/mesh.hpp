@@ -109,6 +109,9 @@ public:
   /// As SIGSTOP: the host stands still, its links stay open.
   void freeze(std::size_t index);
   void thaw(std::size_t index);
+  /// All threads that run handlers and callbacks of the host are busy until `free_handlers`; the layer's own go on.
+  void occupy_handlers(std::size_t index);
+  void free_handlers(std::size_t index);
   /// Sets the calendar of one host forward, or back.
   void shift_wall(std::size_t index, std::chrono::nanoseconds by);
 

@@ -72,6 +72,14 @@ void mesh::thaw(std::size_t index) {
   state_->network.thaw(one.name);
 }
 
+void mesh::occupy_handlers(std::size_t index) {
+  constexpr auto nowhere_else = static_cast<machine_id>(-2); // a machine that stands still
+  state_->world.suspend(nowhere_else);
+  state_->world.add_domain(at(index).runtime().domain, nowhere_else);
+}
+
+void mesh::free_handlers(std::size_t index) { state_->world.add_domain(at(index).runtime().domain, at(index).id); }
+
 void mesh::shift_wall(std::size_t index, std::chrono::nanoseconds by) { at(index).time->shift_wall(by); }
 
 // -- network and stores ---------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ public:
   /// Asked about each record; may change it. False: it is lost.
   std::function<bool(lane_record&)> rule;
   std::vector<lane_record> sent; ///< as they were meant
+  std::uint64_t frame_limit = 0; ///< what every node claims to take in one frame, if not what it takes
 
   std::size_t count(control_command command) const {
     return static_cast<std::size_t>(std::ranges::count(sent, command, &lane_record::command));
@@ -103,6 +104,12 @@ private:
       const auto before = reader.rest();
       const auto one = reader.next(1ULL << 30);
       const auto keep = [&] { out.insert(out.end(), before.begin(), before.end() - static_cast<std::ptrdiff_t>(reader.rest().size())); };
+      if (one.type == frame_type::hello && frame_limit != 0) {
+        auto who = decode_hello(one.body);
+        who.identity.frame_limit = frame_limit;
+        append_hello(out, who.identity);
+        continue;
+      }
       if (one.type != frame_type::control) {
         keep();
         continue;

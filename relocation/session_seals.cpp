@@ -43,23 +43,24 @@ task<std::optional<std::string>> session_seals::install(steady_time due, std::fu
 
 void session_seals::look() { wake_.wake(); }
 
-/// An owner whose run has ended has taken its connections along: the Actor goes as one without (L-62, N-127).
 task<void> session_seals::ask(std::size_t which, steady_time due) {
-  const auto one = seals_[which];
+  auto& one = seals_[which]; // which stays where it is
   const seal_question question{one.binding, one.actor_id, one.generation.value, move_.high, move_.low};
   if (one.binding.owner_rid == node_.rid()) {
-    seals_[which].answer = host_.sessions.seal(question);
+    one.answer = host_.sessions.seal(question);
     co_return;
   }
   auto asking = host_.spots.ask(node_.mesh_name(), one.binding.owner_rid, static_cast<std::uint16_t>(control_command::seal_session),
                                 host_.random->next_id(), encode(question), due);
   const auto answer = co_await std::move(asking);
   if (!answer->kind && answer->state <= static_cast<std::uint8_t>(seal_answer::contended))
-    seals_[which].answer = static_cast<seal_answer>(answer->state);
+    one.answer = static_cast<seal_answer>(answer->state);
   else if (answer->kind && !node_.links->is_known(one.binding.owner_rid))
-    seals_[which].answer = seal_answer::absent;
+    one.answer = seal_answer::absent; // its run has ended, and its connections with it: the Actor goes as one without (L-62, N-127)
   else
-    seals_[which].why = answer->text;
+    one.why = answer->text;
+  if (withdrawn_ && one.answer == seal_answer::installed) // by a question that was asked once more, and came behind the end
+    let_go(one);
 }
 
 std::optional<session_binding> session_seals::of(std::uint32_t index) const {
@@ -68,18 +69,21 @@ std::optional<session_binding> session_seals::of(std::uint32_t index) const {
 }
 
 void session_seals::withdraw() {
-  for (const auto& one : std::exchange(seals_, {})) {
-    if (one.answer && *one.answer != seal_answer::installed)
-      continue;
-    session_route told; // also where no answer came: the seal may be there
-    told.action = static_cast<std::uint8_t>(session_route_action::abort);
-    told.binding = one.binding;
-    told.actor_id = one.actor_id;
-    told.generation = one.generation.value;
-    told.mesh_name = node_.mesh_name();
-    told.node_rid = node_.rid();
-    host_.sessions.send(node_, told, move_);
-  }
+  withdrawn_ = true;
+  for (const auto& one : seals_)
+    if (!one.answer || *one.answer == seal_answer::installed) // also where no answer came: the seal may be there
+      let_go(one);
+}
+
+void session_seals::let_go(const seal& one) {
+  session_route told;
+  told.action = static_cast<std::uint8_t>(session_route_action::abort);
+  told.binding = one.binding;
+  told.actor_id = one.actor_id;
+  told.generation = one.generation.value;
+  told.mesh_name = node_.mesh_name();
+  told.node_rid = node_.rid();
+  host_.sessions.send(node_, told, move_);
 }
 
 } // namespace zlink::detail

@@ -46,6 +46,7 @@ private:
   };
 
   task<void> ask(std::size_t which, steady_time due);
+  void let_go(const seal& one);
 
   host_runtime& host_;
   node_runtime& node_;
@@ -53,6 +54,7 @@ private:
   wakeup wake_;
   std::vector<seal> seals_;
   std::size_t unanswered_ = 0;
+  bool withdrawn_ = false;
 };
 
 } // namespace zlink::detail

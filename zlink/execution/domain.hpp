@@ -21,7 +21,6 @@ class codec_registry;
 
 namespace zlink::detail {
 
-class operation_limit;
 class waiting_room;
 
 /// Why a one-way record did not run; index into `execution_counters::dropped`.
@@ -48,7 +47,6 @@ struct execution_domain {
   steady_duration occupancy = std::chrono::milliseconds{10}; ///< X-72
   unsigned workers = 1;                              ///< threads of CAF's scheduler
   const codec_registry* codecs = nullptr;
-  operation_limit* operations = nullptr;
   waiting_room* waiting = nullptr;
   execution_counters counters;
   dispatch_log log; ///< null: a line on stderr

@@ -124,8 +124,8 @@ void gate::complete(record* r) noexcept {
 template <class F>
 void gate::end_operation(operation_base& operation, execution_object& owner, F end) noexcept {
   --owner.outstanding;
-  if (operation.end_slot())
-    domain_.operations->leave();
+  if (auto* limit = operation.end_slot())
+    limit->leave();
   operation.unwatch();
   end();
   if (owner.watch_quiet_)

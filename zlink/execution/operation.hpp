@@ -16,6 +16,7 @@ namespace zlink::detail {
 
 class execution_object;
 class handler_run;
+class operation_limit;
 class serial_executor;
 
 /// What awaiting this operation does with the caller's turn. `plain`: as submit; no terminal of a call.
@@ -49,13 +50,17 @@ public:
   /// counts as having nothing under way, before the operation has ended and its callback has been queued.
   void hold_owner(execution_object& object) noexcept;
 
-  /// The operation counts against the host's bound; false: it has ended meanwhile, the place is to be given back.
-  bool hold_slot() noexcept {
+  /// The operation counts against the bound of the host that it was started through; false: it has ended meanwhile, the
+  /// place is to be given back.
+  bool hold_slot(operation_limit& of) noexcept {
+    slot_of_ = &of;
     auto expected = slot::none;
     return slot_.compare_exchange_strong(expected, slot::held, std::memory_order_acq_rel);
   }
-  /// Whoever ends the operation: true if a place is to be given back.
-  bool end_slot() noexcept { return slot_.exchange(slot::ended, std::memory_order_acq_rel) == slot::held; }
+  /// Whoever ends the operation: where a place is to be given back, or null.
+  operation_limit* end_slot() noexcept {
+    return slot_.exchange(slot::ended, std::memory_order_acq_rel) == slot::held ? slot_of_ : nullptr;
+  }
 
   /// "request to spot" and which one, for the text of a timeout.
   const char* verb = "operation";
@@ -102,6 +107,7 @@ private:
 
   std::atomic<state> state_{state::pending};
   std::atomic<slot> slot_{slot::none};
+  operation_limit* slot_of_ = nullptr;
   bool at_once_ = false;
   bool holds_owner_ = false;
   std::coroutine_handle<> handle_;

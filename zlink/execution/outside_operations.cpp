@@ -22,8 +22,8 @@ counted_ptr<operation_base> outside_operations::take(std::uint64_t id) noexcept 
 }
 
 void outside_operations::release(operation_base& operation) noexcept {
-  if (operation.end_slot())
-    domain_.operations->leave();
+  if (auto* limit = operation.end_slot())
+    limit->leave();
   operation.unwatch();
 }
 
@@ -39,8 +39,8 @@ void outside_operations::receive_reply(record* reply) noexcept {
 
 void outside_operations::cancel(std::uint64_t id) noexcept {
   if (auto operation = take(id)) {
-    if (operation->end_slot())
-      domain_.operations->leave();
+    if (auto* limit = operation->end_slot())
+      limit->leave();
     operation->cancel();
   }
 }

@@ -41,7 +41,6 @@ host_runtime::host_runtime(caf::actor_system& borrowed, host_options given)
   domain.occupancy = options.owner_time_slice;
   domain.codecs = &codecs;
   domain.log = options.on_dispatch_error;
-  domain.operations = &operations;
   domain.hand_off = options.environment == nullptr;
   waiting = std::make_unique<waiting_sends>(domain);
   domain.waiting = waiting.get();

@@ -76,7 +76,7 @@ public:
     : host_(host), operation_(std::move(operation)), body_(std::move(body)) {}
   void on_entered() noexcept override { host_.infra->post([self = std::unique_ptr<waiting_launch>{this}] { self->go(); }); }
   void go() {
-    if (operation_->hold_slot())
+    if (operation_->hold_slot(host_.operations))
       body_();
     else
       host_.operations.leave(); // it ended while it waited; what it would have sent is dropped with the body
@@ -94,7 +94,7 @@ bool call_start::enter_at_once() { return !host_.operations.has_waiters() && hos
 
 void call_start::launch(unique_function<void()> body) {
   if (enter_at_once()) {
-    if (!operation_.hold_slot())
+    if (!operation_.hold_slot(host_.operations))
       host_.operations.leave();
     body();
     return;
@@ -116,7 +116,7 @@ void call_start::launch(submission message, call_target target, std::string mesh
       host.messages.submit_to_node(std::move(m), std::move(mesh));
   };
   if (enter_at_once()) { // the common case, without another allocation
-    if (!operation_.hold_slot())
+    if (!operation_.hold_slot(host_.operations))
       host_.operations.leave();
     go(std::move(message));
     return;

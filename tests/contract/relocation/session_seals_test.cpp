@@ -63,6 +63,24 @@ TEST_CASE("L-62 N-127 another move has a seal there, or no answer comes: the pau
   }
 }
 
+TEST_CASE("L-62 L-162 a seal that comes behind the end of its move is let go, too") {
+  bound_scene s{{.max_link_delay = 2ms}};
+  s.wire.rule = [&](lane_record& r) { return r.command != control_command::seal_session; };
+  auto moving = s.start();
+  s.net.run_until([&] { return s.wire.count(control_command::seal_session) == 1; });
+  s.net.host(s.from).runtime().moving.end(); // as at the end of the host: nobody waits for the answer
+  CHECK(!s.net.run(std::move(moving)).left);
+  s.wire.rule = nullptr;
+  s.net.lose_links(s.from, s.owner); // the question is asked again by the next link
+  s.net.advance(1s);
+  CHECK(s.wire.count(control_command::seal_session) >= 2);
+  s.ann->ask("ann", "through", 1);
+  s.net.advance(1s);
+  CHECK(s.who->ends == std::map<std::uint64_t, std::string>{{1, "through@" + rid_of(s.net, s.from)}});
+  s.net.advance(10s);
+  CHECK(s.who->closed.empty());
+}
+
 TEST_CASE("N-125 the same move asks again: one seal, and one answer") {
   bound_scene s;
   CHECK(s.ann->sessions().seal(question(s, 5)) == seal_answer::installed);

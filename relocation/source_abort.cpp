@@ -32,6 +32,8 @@ task<void> source_move::withdraw() {
       target.set_open(true);
     }));
   }));
+  if (is_claimed_at_seal())
+    co_return; // nobody knows of it yet
   if (unit_.kind == unit_kind::spot_wide)
     unit_.lead->end_move(); // nothing of it stands in the store yet
   else

@@ -55,11 +55,14 @@ private:
 
   // Preparing, seal, capture (source_seal.cpp).
   task<std::optional<unit_end>> prepare();
+  task<std::optional<unit_end>> await_store();
   task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
   task<bool> try_in_turn(spot_object* spot);
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
+  bool claim(actor_object& actor);
+  bool is_claimed_at_seal() const noexcept { return unit_.lead->is_actor() && !unit_.join; }
   void let_parts_go();
   void seal_part(std::uint32_t index);
   task<std::optional<unit_end>> capture();

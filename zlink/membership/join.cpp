@@ -163,7 +163,7 @@ task<join_completion> memberships::decide(join& j) {
   if (found->already_there)
     co_return end; // J-70
   if (found->elsewhere) {
-    auto going = go_elsewhere(j, *found->elsewhere);
+    auto going = go_elsewhere(j, std::move(*found));
     co_return co_await std::move(going);
   }
   const auto spot = found->spot;
@@ -200,22 +200,22 @@ task<join_completion> memberships::decide(join& j) {
 }
 
 task<result<memberships::target>> memberships::find_target(const join& j) {
-  if (!j.spot_id)
-    co_return find_entry_target(j);
+  if (!j.spot_id) {
+    if (!host_.refuse(host_work::placement_here) && host_.find_node(j.actor->mesh_name())->entry != nullptr)
+      co_return find_entry_target(j);
+    auto looking = find_entry_elsewhere(j);
+    co_return co_await std::move(looking);
+  }
   if (const auto at = j.actor->membership(); at.spot_id == *j.spot_id && at.spot_generation)
     co_return target{j.actor->spot(), true};
   auto finding = find_user_target(j);
   co_return co_await std::move(finding);
 }
 
-result<memberships::target> memberships::find_entry_target(const join& j) {
-  auto* node = host_.find_node(j.actor->mesh_name());
-  if (auto why = host_.refuse(host_work::placement_here))
-    return std::move(*why);
-  if (node->entry == nullptr)
-    return error{error_kind::unavailable, "no Entry Spot of this mesh can take the Actor at the moment"};
+memberships::target memberships::find_entry_target(const join& j) {
+  const auto& entry = host_.find_node(j.actor->mesh_name())->entry;
   const auto at = j.actor->spot();
-  return target{node->entry, at.get() == node->entry.get()};
+  return {entry, at.get() == entry.get()};
 }
 
 task<result<memberships::target>> memberships::find_user_target(const join& j) {

@@ -23,6 +23,7 @@ class host_runtime;
 class link_session;
 class node_runtime;
 struct control_answer;
+struct join_question;
 struct join_ticket;
 
 /// What a `join_call` has collected.
@@ -123,8 +124,7 @@ private:
   task<result<target>> find_entry_elsewhere(const join& j);
   task<std::optional<error>> why_not_here(std::string spot_id);
   task<result<control_answer>> ask_elsewhere(const join& j, placement::node_identity where);
-  task<std::optional<error>> check_row(actor_ref asked, authority_generation authority, std::string spot_id,
-                                       placement::node_identity source);
+  task<std::optional<error>> check_row(const join_question& asked, placement::node_identity source);
   void expect(const std::string& operation_id, const std::string& actor_id, counted_ptr<spot_object> spot, steady_time until);
   counted_ptr<spot_object> take_expected(const std::string& operation_id);
 

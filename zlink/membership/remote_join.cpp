@@ -48,6 +48,9 @@ task<result<control_answer>> memberships::ask_elsewhere(const join& j, placement
   question.actor_id = j.actor->id();
   question.generation = j.actor->generation().value;
   question.authority = j.actor->authority().value;
+  const auto at = j.actor->membership();
+  question.member_of = at.spot_id;
+  question.member_generation = at.spot_generation.value;
   question.spot_id = *j.spot_id;
   question.operation_id = j.operation;
   question.request = as_bytes(j.request);
@@ -137,8 +140,9 @@ void memberships::left_by_join(counted_ptr<actor_object> actor) {
 // -- where the Spot is ------------------------------------------------------------------------------------------------
 
 /// The row of the Actor as its node says it is; its type is taken from there (J-97, J-98).
-task<std::optional<error>> memberships::check_row(actor_ref asked, authority_generation authority, std::string spot_id,
-                                                   placement::node_identity source) {
+task<std::optional<error>> memberships::check_row(const join_question& asked, placement::node_identity source) {
+  const auto& spot_id = asked.spot_id;
+  const placement::spot_membership at{asked.member_of, {asked.member_generation}};
   const auto what = described(actor_address(asked.actor_id));
   auto reading = host_.repository->read_object(actor_address(asked.actor_id));
   const auto outcome = co_await std::move(reading);
@@ -148,10 +152,10 @@ task<std::optional<error>> memberships::check_row(actor_ref asked, authority_gen
   const auto* row = placement::row_in(*seen);
   if (row == nullptr)
     co_return error{error_kind::not_found, "there is no " + what};
-  if (row->generation.value != asked.object_generation)
+  if (row->generation.value != asked.generation)
     co_return error{error_kind::invalid_operation, what + " is another incarnation by now"};
-  if (row->state != placement::allocation_state::active || row->kind != placement::object_kind::actor || row->authority != authority
-      || row->node != source || row->closing)
+  if (row->state != placement::allocation_state::active || row->kind != placement::object_kind::actor || row->authority.value != asked.authority
+      || row->node != source || row->member_of != at || row->closing)
     co_return error{error_kind::unavailable, what + " is not where it is said to be"};
   auto lease_of = host_.messages.routes.judge_row(*seen);
   const auto owner = co_await std::move(lease_of);
@@ -194,9 +198,8 @@ task<control_answer> memberships::serve_join(node_runtime& node, bytes question,
   if (auto why = host_.refuse(host_work::placement_here)) // J-164
     co_return failed_answer(*why);
   const auto due = host_.time->now() + std::clamp(std::chrono::milliseconds{asked.route.left_ms}, std::chrono::milliseconds{0}, defaults::longest_timeout);
-  actor_ref who{asked.actor_id, asked.generation, node.mesh_name(), peer.rid};
   placement::node_identity source{node.mesh_name(), peer.rid, peer.lifecycle};
-  auto checking = check_row(std::move(who), {asked.authority}, asked.spot_id, std::move(source));
+  auto checking = check_row(asked, std::move(source));
   if (auto failed = co_await std::move(checking))
     co_return failed_answer(*failed);
   const auto spot = host_.objects.find(asked.spot_id);

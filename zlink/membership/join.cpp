@@ -89,16 +89,18 @@ void memberships::defer(join_request& what) {
     refuse(error_kind::invalid_operation, "defer() was called before on this Join; make a new one");
   if (what.twice)
     refuse(error_kind::invalid_operation, "timeout was set twice on one Join");
+  auto& actor = *what.actor;
+  if (actor.fenced())
+    refuse(error_kind::unavailable, described(actor.address()) + " has ended, or is on another node"); // wherever that is asked (J-105)
   const auto* t = current_turn();
   auto scope = current_scope();
   const bool same = scope && scope->open() && what.made_in.get() == scope.get() && t->object->whole().may_join();
   if (!same)
     refuse(error_kind::invalid_operation, "a Join is registered inside the handler that made it: of an Actor, or of a User or Entry Spot");
-  auto& actor = *what.actor;
   if (auto why = host_.refuse(host_work::placement_away))
     refuse(why->kind(), why->message());
-  if (actor.fenced() || actor.application_word().has(admission_word::sealed_bit))
-    refuse(error_kind::unavailable, described(actor.address()) + " has ended");
+  if (actor.application_word().has(admission_word::sealed_bit))
+    refuse(error_kind::unavailable, described(actor.address()) + " ends, or moves to another node");
   auto content = encode_request(what.request, host_);
   if (scope->joins >= most_joins)
     throw std::invalid_argument{"a handler registers 64 Joins at most"};

@@ -129,7 +129,8 @@ TEST_CASE("J-174 J-117 J-91 L-29 L-30 each end before that gives the slot back, 
   for (const auto& how : {way{"declined", "rejected", ""}, way{"the gate throws", "failed internal_failure", "gate"},
                           way{"capture throws", "failed internal_failure", "capture"}, way{"restore throws", "failed internal_failure", "restore"},
                           way{"too late", "failed deadline_exceeded", ""}, way{"full", "failed unavailable", ""},
-                          way{"link lost", "failed unavailable", ""}, way{"shut in between", "failed unavailable", ""}}) {
+                          way{"link lost", "failed unavailable", ""}, way{"shut in between", "failed unavailable", ""},
+                          way{"never ready", "failed deadline_exceeded", ""}}) {
     const std::string name = how.name;
     CAPTURE(name);
     stage on;
@@ -155,6 +156,16 @@ TEST_CASE("J-174 J-117 J-91 L-29 L-30 each end before that gives the slot back, 
       if (step == "capture" && name == "shut in between") // after its gate has let her in
         net.host(s.there).runtime().state.store(zlink::host_state::relocating);
     };
+    bool taken = false;
+    net.host(s.there).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      if (name != "never ready" || step != move_step::relay_ready_sent)
+        return;
+      taken = actors_on(net, s.there).reserved == 1;
+      net.mute(s.there, s.here);
+      net.faults(s.there).set_rule([](const zlink::testing::store_call& call) { // and it cannot go on by itself
+        return call.touches(zlink::placement::actor_key("ada")) ? zlink::testing::store_fault::vanish : zlink::testing::store_fault::none;
+      });
+    };
     if (name == "too late")
       on.hold("restore", never);
     const auto here = actors_on(net, s.here);
@@ -162,7 +173,10 @@ TEST_CASE("J-174 J-117 J-91 L-29 L-30 each end before that gives the slot back, 
     net.run_until_idle();
     go_to(net, on, "ada", s.room);
     never.open();
+    net.faults(s.there).set_rule({});
+    net.heal();
     net.advance(3s);
+    CHECK(taken == (name == "never ready"));
     CHECK(on.count("completed ada " + std::string{how.end}) == 1);
     CHECK(on.count("completed ada") == 1);
     CHECK(actors_on(net, s.here) == here);

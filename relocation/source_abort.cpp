@@ -183,6 +183,8 @@ task<void> source_move::dispose_parts(error why) {
     one.object->fence_off();
     host_.objects.erase(*one.object);
   }
+  auto emptying = until_members_left(); // they are at no fault
+  co_await std::move(emptying);
   if (ended_ && !unit_.lead->is_actor() && host_.ownership->held()) { // the host ends, and has not seen the target own it (L-197)
     auto telling = tell_closing(spot_close_reason::host_shutdown);
     co_await std::move(telling);

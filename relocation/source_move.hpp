@@ -83,6 +83,7 @@ private:
   task<bool> see_commit(steady_time until);
   task<void> leave_source();
   task<void> tell_closing(spot_close_reason reason);
+  task<void> until_members_left();
   task<void> close_instance();
 
   // The way back (source_abort.cpp).

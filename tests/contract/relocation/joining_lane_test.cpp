@@ -141,7 +141,10 @@ TEST_CASE("L-142 L-202 L-181 requests accepted before a Join and finished behind
     gate.open();
     net.run_until([&] { return handler.waiting() == 1; });
     REQUIRE(on.count("completed ada accepted") == 1);
+    const bool undisturbed = seed % 4 == 0;
     const auto cut = [&] {
+      if (undisturbed)
+        return;
       const std::pair<std::size_t, std::size_t> ways[] = {{third, s.there}, {s.here, s.there}, {third, s.here}};
       const auto [a, b] = ways[seed % 3];
       net.lose_links(a, b);
@@ -157,6 +160,7 @@ TEST_CASE("L-142 L-202 L-181 requests accepted before a Join and finished behind
       CHECK_MESSAGE(count == 1, word);
       CHECK_MESSAGE(on.count("handle ada " + word) == 1, word);
     }
+    CHECK((!undisturbed || all.answered.size() == all.sent));
     answered += static_cast<int>(all.answered.size());
     lost += static_cast<int>(all.sent - all.answered.size());
     on.during = nullptr;

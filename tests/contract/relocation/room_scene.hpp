@@ -115,6 +115,7 @@ private:
       who.context().join_entry_spot().timeout(5s).defer();
     else
       who.context().join_spot(m.room).timeout(5s).defer();
+    ++on.registered[who.id()];
   }
 };
 

@@ -68,8 +68,8 @@ TEST_CASE("J-105 L-204 the old Context after a Join to another node: who it was 
   CHECK(rid == rid_of(net, s.here));
   CHECK(generation == row.generation.value);
   CHECK(ends.size() == 7);
-  for (const auto& [what, end] : ends)
-    CHECK_MESSAGE(end == "unavailable", what << ": " << end);
+  for (const auto& one : ends)
+    CHECK_MESSAGE(one.second == "unavailable", one.first << ": " << one.second);
   net.run_until_idle();
   CHECK(net.run(say(net.host(0), "bob", "two")).heard == words{"one", "two"}); // nothing was sent on
   CHECK(net.run(say(net.host(0), "ada", "three")).heard == words{"zero", "in", "three"});

@@ -156,9 +156,9 @@ TEST_CASE("L-142 L-202 L-181 requests accepted before a Join and finished behind
     cut(); // or while replies are on their way
     net.advance(10s);
     CHECK(all.ends.size() == all.sent);
-    for (const auto& [word, count] : all.ends) {
-      CHECK_MESSAGE(count == 1, word);
-      CHECK_MESSAGE(on.count("handle ada " + word) == 1, word);
+    for (const auto& one : all.ends) {
+      CHECK_MESSAGE(one.second == 1, one.first);
+      CHECK_MESSAGE(on.count("handle ada " + one.first) == 1, one.first);
     }
     CHECK((!undisturbed || all.answered.size() == all.sent));
     answered += static_cast<int>(all.answered.size());

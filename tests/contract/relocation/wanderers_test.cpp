@@ -112,8 +112,8 @@ private:
         ++times[word];
       for (const auto& word : answered[who])
         CHECK_MESSAGE(times[word] == 1, who << ' ' << word);
-      for (const auto& [word, ran] : times)
-        CHECK_MESSAGE((word == "last" || ran == 1), who << ' ' << word);
+      for (const auto& one : times)
+        CHECK_MESSAGE((one.first == "last" || one.second == 1), who << ' ' << one.first);
       if (told.room == "hall") {
         CHECK(row.member_of->spot_id == net.host(host_of(net, told.rid)).mesh("m").entry_spot_id());
         continue;

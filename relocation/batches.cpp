@@ -85,10 +85,15 @@ std::optional<host_relocate::block> host_relocate::stopped(steady_time due) cons
   return std::nullopt;
 }
 
+/// It has not ended, and is still a unit of that kind.
+bool host_relocate::is_there(const relocation_unit& unit) const {
+  return host_.objects.find_any(unit.lead->address()).get() == unit.lead.get() && unit_kind_of(*unit.lead) == unit.kind;
+}
+
 /// Nothing: it has ended, or belongs to another unit by now.
 task<std::optional<host_relocate::block>> host_relocate::until_movable(relocation_unit unit, steady_time due) {
   for (;;) {
-    if (host_.objects.find_any(unit.lead->address()).get() != unit.lead.get() || unit_kind_of(*unit.lead) != unit.kind)
+    if (!is_there(unit))
       co_return std::nullopt;
     if (auto why = stopped(due))
       co_return std::move(*why);
@@ -115,6 +120,8 @@ task<void> host_relocate::move_unit(relocation_unit unit, unit_needs needs, stea
       outcome_of<unit_end> moving{mover_->move(unit, target, due)};
       auto moved = co_await moving;
       end = moved ? std::move(*moved) : unit_end{false, relocate_reason::relocation_failed, moved.is_cancelled() ? "" : moved.error().message(), {}};
+      if (!end.left && end.reason != relocate_reason::store_unavailable && !is_there(unit))
+        co_return; // a Join or a close was faster; what is left of it comes in another round (J-160)
       if (end.left || end.reason != relocate_reason::target_unavailable)
         break;
       refused.push_back(target);

@@ -98,6 +98,7 @@ private:
   task<block> move_all(steady_time due);
   task<void> run_batch(std::vector<relocation_unit> units, const inventory& all, steady_time due);
   task<void> move_unit(relocation_unit unit, unit_needs needs, steady_time due);
+  bool is_there(const relocation_unit& unit) const;
   task<std::optional<block>> until_movable(relocation_unit unit, steady_time due);
   std::optional<block> stopped(steady_time due) const;
   using node_list = std::vector<placement::node_identity>;

@@ -32,6 +32,8 @@ task<void> source_move::withdraw() {
       target.set_open(true);
     }));
   }));
+  if (is_claimed_at_seal())
+    co_return; // nobody knows of it yet
   if (unit_.kind == unit_kind::spot_wide)
     unit_.lead->end_move(); // nothing of it stands in the store yet
   else
@@ -182,6 +184,8 @@ task<void> source_move::dispose_parts(error why) {
     one.object->fence_off();
     host_.objects.erase(*one.object);
   }
+  auto emptying = until_members_left(); // they are at no fault
+  co_await std::move(emptying);
   if (ended_ && !unit_.lead->is_actor() && host_.ownership->held()) { // the host ends, and has not seen the target own it (L-197)
     auto telling = tell_closing(spot_close_reason::host_shutdown);
     co_await std::move(telling);

@@ -217,15 +217,21 @@ task<void> source_move::tell_closing(spot_close_reason reason) {
   co_await std::move(telling);
 }
 
-task<void> source_move::close_instance() {
-  auto lead = unit_.lead;
-  while (unit_.kind == unit_kind::per_actor_spot && !ended_) { // it serves its members until the last of them has left (L-152, L-154)
-    auto asking = run_turn<bool>(*lead, *host_.infra, [](execution_object& object) { return static_cast<spot_object&>(object).members().none(); });
+/// A PerActor shell serves its members until the last of them has left, whatever has become of the Spot itself (L-152, L-154).
+task<void> source_move::until_members_left() {
+  while (unit_.kind == unit_kind::per_actor_spot && !ended_ && record_->holds_lease()) {
+    auto asking = run_turn<bool>(*unit_.lead, *host_.infra, [](execution_object& object) { return static_cast<spot_object&>(object).members().none(); });
     if (co_await std::move(asking))
       break;
     auto pausing = placement::pause(*host_.infra, longest_look);
     co_await std::move(pausing);
   }
+}
+
+task<void> source_move::close_instance() {
+  auto lead = unit_.lead;
+  auto emptying = until_members_left();
+  co_await std::move(emptying);
   if (!lead->is_actor()) {
     auto telling = tell_closing(spot_close_reason::relocation_out);
     co_await std::move(telling);

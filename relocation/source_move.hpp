@@ -56,12 +56,15 @@ private:
 
   // Preparing, seal, capture (source_seal.cpp).
   task<std::optional<unit_end>> prepare();
+  task<std::optional<unit_end>> await_store();
   task<std::optional<unit_end>> prepare_all();
   task<bool> seal();
   task<void> until_room();
   task<bool> try_in_turn(spot_object* spot);
   bool try_seal(spot_object* spot, hosted_object& lead);
   bool gather_parts(hosted_object& lead);
+  bool claim(actor_object& actor);
+  bool is_claimed_at_seal() const noexcept { return unit_.lead->is_actor() && !unit_.join; }
   void let_parts_go();
   void seal_part(std::uint32_t index);
   task<std::optional<unit_end>> seal_sessions();
@@ -83,6 +86,7 @@ private:
   task<bool> see_commit(steady_time until);
   task<void> leave_source();
   task<void> tell_closing(spot_close_reason reason);
+  task<void> until_members_left();
   task<void> close_instance();
 
   // The way back (source_abort.cpp).

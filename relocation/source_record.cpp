@@ -46,6 +46,12 @@ bool source_record::owned_by_another(const placement::row_record* row) const {
 
 // -- prepare ----------------------------------------------------------------------------------------------------------
 
+task<bool> source_record::can_be_read() {
+  auto reading = host_.repository->read_object(lead_->address());
+  const auto outcome = co_await std::move(reading);
+  co_return placement::seen_in(outcome) != nullptr;
+}
+
 task<source_record::prepare_end> source_record::prepare(steady_time until) {
   row_change change;
   change.id = lead_->address();

@@ -27,6 +27,8 @@ public:
     refused, ///< the row is nothing that can move
     unknown, ///< the store did not carry it out in time
   };
+  /// The store answers at the moment.
+  task<bool> can_be_read();
   /// The row says that this move is under way; work goes on.
   task<prepare_end> prepare(steady_time until);
   /// The rows of all of them name an aggregate record that says so. `parts`: the Spot, then its members, as they are now.

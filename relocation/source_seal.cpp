@@ -1,4 +1,5 @@
 // From the intent to move to the captured unit: what must be true before anything stops, the boundary, the seal (L-55 to L-69).
+#include "relocation/inventory.hpp"
 #include "relocation/source_move.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
@@ -36,6 +37,10 @@ task<std::optional<unit_end>> source_move::prepare() {
     co_return fixed;
   if (const auto link = unit_.node->links->ready_link(target_.node_rid); !link || link->peer().lifecycle != target_.lifecycle)
     co_return stays(relocate_reason::target_unavailable, "no link to node \"" + target_.node_rid + '"'); // L-55
+  if (is_claimed_at_seal()) {
+    auto asking = await_store();
+    co_return co_await std::move(asking);
+  }
   if (!unit_.lead->begin_move())
     co_return stays(relocate_reason::relocation_failed, described(address) + " is moving already");
   if (unit_.kind == unit_kind::spot_wide)
@@ -58,9 +63,24 @@ task<std::optional<unit_end>> source_move::prepare() {
   }
 }
 
+/// Until the seal a Join may have the Actor, and commits it as if nobody wanted to move it (J-160); so its row says nothing of
+/// the move before. But nothing stops for a store that does not answer.
+task<std::optional<unit_end>> source_move::await_store() {
+  for (;;) {
+    auto reading = record_->can_be_read();
+    if (co_await std::move(reading))
+      co_return std::nullopt;
+    if (const bool late = host_.time->now() >= deadline_; late || ended_)
+      co_return stays(late ? relocate_reason::deadline_exceeded : relocate_reason::store_unavailable,
+                      "the row of " + described(address) + " could not be read");
+    auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
+    co_await std::move(pausing);
+  }
+}
+
 /// Of a SpotWide Spot: all who are members at the seal, in one aggregate if there are any (L-10, S-88).
 task<std::optional<unit_end>> source_move::prepare_all() {
-  if (unit_.kind != unit_kind::spot_wide)
+  if (unit_.kind != unit_kind::spot_wide && !is_claimed_at_seal())
     co_return std::nullopt;
   std::vector<counted_ptr<hosted_object>> all;
   for (const auto& one : parts_) {
@@ -96,7 +116,8 @@ task<bool> source_move::seal() {
     }
     leave_pace(); // one that waits for its boundary holds nobody up (L-222)
     const auto now = host_.time->now();
-    if (now >= deadline_ || ended_ || unit_.lead->fenced() || host_.ending())
+    const bool other = is_claimed_at_seal() && unit_kind_of(*unit_.lead) != unit_.kind; // a Join was faster
+    if (now >= deadline_ || ended_ || unit_.lead->fenced() || host_.ending() || other)
       co_return false;
     auto waiting = wake_.until(std::min(deadline_, now + look_again_after));
     co_await std::move(waiting);
@@ -172,15 +193,17 @@ bool source_move::try_seal(spot_object* spot, hosted_object& lead) {
 bool source_move::gather_parts(hosted_object& lead) {
   parts_.clear();
   if (lead.is_actor()) {
-    if (unit_.kind != unit_kind::joining_actor && !static_cast<actor_object&>(lead).begin_change())
-      return false; // a Join has it already
+    if (is_claimed_at_seal() && !claim(static_cast<actor_object&>(lead)))
+      return false;
     parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
     return true;
   }
   parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
-  if (unit_.kind != unit_kind::spot_wide)
+  if (unit_.kind == unit_kind::instance_spot)
     return true;
   auto& members = static_cast<spot_object&>(lead).members();
+  if (unit_.kind == unit_kind::per_actor_spot)
+    return !members.expecting(); // a Join that is under way ends here (L-152)
   bool all_rest = !members.expecting();
   for (auto place = members.next(0); all_rest && place != spot_members::nobody; place = members.next(place + 1)) {
     auto member = members.who(place);
@@ -191,6 +214,16 @@ bool source_move::gather_parts(hosted_object& lead) {
   if (!all_rest)
     let_parts_go();
   return all_rest;
+}
+
+/// Of a Join and a move one has it, and the other comes behind that or not at all (J-160, J-161, J-163).
+bool source_move::claim(actor_object& actor) {
+  if (!actor.begin_change())
+    return false;
+  if (unit_kind_of(actor) == unit_.kind && actor.begin_move())
+    return true;
+  actor.end_change();
+  return false;
 }
 
 void source_move::let_parts_go() {

@@ -136,10 +136,20 @@ task<void> target_move::await_room(std::uint32_t index) {
 counted_ptr<spot_object> target_move::spot_of(std::uint32_t index) const {
   switch (static_cast<unit_kind>(request_.kind)) {
     case unit_kind::entry_actor: return node_.entry;
-    case unit_kind::joining_actor: return content_.join ? host_.objects.find(content_.join->spot_id) : counted_ptr<spot_object>{};
+    case unit_kind::joining_actor: return spot_of_join();
     case unit_kind::member_actor: return host_.objects.find(record_->part(index).member_of->spot_id);
     default: return counted_ptr<spot_object>::share(static_cast<spot_object*>(members_.front().object.get()));
   }
+}
+
+/// The incarnation that has let it in, or the Entry Spot.
+counted_ptr<spot_object> target_move::spot_of_join() const {
+  if (!content_.join)
+    return {};
+  if (content_.join->spot_id == node_.entry_id)
+    return node_.entry;
+  auto spot = host_.objects.find(content_.join->spot_id);
+  return spot && spot->generation().value == content_.join->spot_generation ? spot : counted_ptr<spot_object>{};
 }
 
 placement::spot_membership target_move::membership_of(std::uint32_t index) const {

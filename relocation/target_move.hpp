@@ -69,6 +69,7 @@ private:
   task<failure> rebuild_spot(std::uint32_t index);
   task<failure> rebuild_actor(std::uint32_t index);
   counted_ptr<spot_object> spot_of(std::uint32_t index) const;
+  counted_ptr<spot_object> spot_of_join() const;
   task<void> await_room(std::uint32_t index);
   placement::spot_membership membership_of(std::uint32_t index) const;
   task<failure> restore(std::uint32_t index);

@@ -89,18 +89,18 @@ void memberships::defer(join_request& what) {
     refuse(error_kind::invalid_operation, "defer() was called before on this Join; make a new one");
   if (what.twice)
     refuse(error_kind::invalid_operation, "timeout was set twice on one Join");
-  if (what.actor->fenced() && what.actor->is_moving()) // L-204
-    refuse(error_kind::unavailable, described(what.actor->address()) + " has moved to another node");
+  auto& actor = *what.actor;
+  if (actor.fenced())
+    refuse(error_kind::unavailable, described(actor.address()) + " has ended, or is on another node"); // wherever that is asked (J-105)
   const auto* t = current_turn();
   auto scope = current_scope();
   const bool same = scope && scope->open() && what.made_in.get() == scope.get() && t->object->whole().may_join();
   if (!same)
     refuse(error_kind::invalid_operation, "a Join is registered inside the handler that made it: of an Actor, or of a User or Entry Spot");
-  auto& actor = *what.actor;
   if (auto why = host_.refuse(host_work::placement_away))
     refuse(why->kind(), why->message());
-  if (actor.fenced() || actor.application_word().has(admission_word::sealed_bit))
-    refuse(error_kind::unavailable, described(actor.address()) + " has ended");
+  if (actor.application_word().has(admission_word::sealed_bit))
+    refuse(error_kind::unavailable, described(actor.address()) + " ends, or moves to another node");
   auto content = encode_request(what.request, host_);
   if (scope->joins >= most_joins)
     throw std::invalid_argument{"a handler registers 64 Joins at most"};
@@ -165,7 +165,7 @@ task<join_completion> memberships::decide(join& j) {
   if (found->already_there)
     co_return end; // J-70
   if (found->elsewhere) {
-    auto going = go_elsewhere(j, *found->elsewhere);
+    auto going = go_elsewhere(j, std::move(*found));
     co_return co_await std::move(going);
   }
   const auto spot = found->spot;
@@ -202,22 +202,22 @@ task<join_completion> memberships::decide(join& j) {
 }
 
 task<result<memberships::target>> memberships::find_target(const join& j) {
-  if (!j.spot_id)
-    co_return find_entry_target(j);
+  if (!j.spot_id) {
+    if (!host_.refuse(host_work::placement_here) && host_.find_node(j.actor->mesh_name())->entry != nullptr)
+      co_return find_entry_target(j);
+    auto looking = find_entry_elsewhere(j);
+    co_return co_await std::move(looking);
+  }
   if (const auto at = j.actor->membership(); at.spot_id == *j.spot_id && at.spot_generation)
     co_return target{j.actor->spot(), true};
   auto finding = find_user_target(j);
   co_return co_await std::move(finding);
 }
 
-result<memberships::target> memberships::find_entry_target(const join& j) {
-  auto* node = host_.find_node(j.actor->mesh_name());
-  if (auto why = host_.refuse(host_work::placement_here))
-    return std::move(*why);
-  if (node->entry == nullptr)
-    return error{error_kind::unavailable, "no Entry Spot of this mesh can take the Actor at the moment"};
+memberships::target memberships::find_entry_target(const join& j) {
+  const auto& entry = host_.find_node(j.actor->mesh_name())->entry;
   const auto at = j.actor->spot();
-  return target{node->entry, at.get() == node->entry.get()};
+  return {entry, at.get() == entry.get()};
 }
 
 task<result<memberships::target>> memberships::find_user_target(const join& j) {

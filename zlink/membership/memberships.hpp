@@ -23,6 +23,7 @@ class host_runtime;
 class link_session;
 class node_runtime;
 struct control_answer;
+struct join_question;
 struct join_ticket;
 
 /// What a `join_call` has collected.
@@ -103,6 +104,7 @@ private:
     counted_ptr<spot_object> spot;
     bool already_there = false;
     std::optional<placement::node_identity> elsewhere = std::nullopt; ///< then there is no `spot` here
+    std::string entry = {}; ///< the Entry Spot there, if the Join leads to that
   };
 
   // A Join (join.cpp).
@@ -112,17 +114,18 @@ private:
   task<join_completion> decide(join& j);
   task<result<target>> find_target(const join& j);
   task<result<target>> find_user_target(const join& j);
-  result<target> find_entry_target(const join& j);
+  target find_entry_target(const join& j);
   /// Lets in: then the Spot expects the Actor, and `expected_by` is the Spot.
   task<result<actor_join_response>> ask_gate(spot_object& spot, std::string actor_id, std::string request, steady_time due,
                                              counted_ptr<spot_object>& expected_by);
 
   // A Join to a Spot of another node (remote_join.cpp).
-  task<join_completion> go_elsewhere(join& j, placement::node_identity where);
+  task<join_completion> go_elsewhere(join& j, target where);
+  task<result<target>> find_entry_elsewhere(const join& j);
+  task<std::optional<error>> why_not_here(std::string spot_id);
   task<result<control_answer>> ask_elsewhere(const join& j, placement::node_identity where);
-  task<std::optional<error>> check_row(actor_ref asked, authority_generation authority, std::string spot_id,
-                                       placement::node_identity source);
-  void expect(const std::string& operation_id, counted_ptr<spot_object> spot, steady_time until);
+  task<std::optional<error>> check_row(const join_question& asked, placement::node_identity source);
+  void expect(const std::string& operation_id, const std::string& actor_id, counted_ptr<spot_object> spot, steady_time until);
   counted_ptr<spot_object> take_expected(const std::string& operation_id);
 
   // A change of membership that is decided (change.cpp).

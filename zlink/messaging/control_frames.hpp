@@ -54,6 +54,8 @@ struct join_question {
   std::string actor_id;
   std::uint64_t generation = 0;
   std::uint64_t authority = 0;
+  std::string member_of;              ///< the Spot where it is
+  std::uint64_t member_generation = 0; ///< none of an Entry Spot
   std::string spot_id;
   std::string operation_id;
   std::vector<std::byte> request; ///< as requests are stored
@@ -96,7 +98,7 @@ ZLINK_PACKET(question_route, "zlink.control.route", source_rid, source_lifecycle
 ZLINK_PACKET(create_question, "zlink.control.create", kind, id, type, reservation_high, reservation_low, generation, authority,
              version, route)
 ZLINK_PACKET(close_question, "zlink.control.close", id, generation, authority, version, route)
-ZLINK_PACKET(join_question, "zlink.control.join", actor_id, generation, authority, spot_id, operation_id, request, route)
+ZLINK_PACKET(join_question, "zlink.control.join", actor_id, generation, authority, member_of, member_generation, spot_id, operation_id, request, route)
 ZLINK_PACKET(stale_route, "zlink.control.stale_route", id, object, authority, actor)
 ZLINK_PACKET(channel_share, "zlink.control.channel", name, weight)
 ZLINK_PACKET(channel_state, "zlink.control.channels", revision, draining, channels)

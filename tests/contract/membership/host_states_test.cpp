@@ -93,8 +93,8 @@ TEST_CASE("J-164 a node that drains takes no membership, and an Actor can leave 
   CHECK(on.alive == 0);
 }
 
-// J-73, as far as it goes where nothing moves.
-TEST_CASE("home is the Entry Spot of one's own node, however much room others have, or it is unavailable") {
+// J-73, as far as it goes where nothing moves; the rest is in relocation/entry_joins_test.cpp.
+TEST_CASE("home is the Entry Spot of one's own node, however much room others have") {
   stage on;
   mesh net{3};
   net.start(serve_beside_client(on));
@@ -117,10 +117,10 @@ TEST_CASE("home is the Entry Spot of one's own node, however much room others ha
   const auto version = person_version(net, "ada");
   auto& state = net.host(1).runtime().state;
   for (const auto none : {zlink::host_state::relocating, zlink::host_state::relocated}) {
-    state.store(none); // nobody else is eligible for an Actor that does not move
+    state.store(none); // another node would take her, but people do not leave theirs (J-75)
     move_person(net, on, "ada", "");
     REQUIRE(on.ends.back().error);
-    CHECK(on.ends.back().error->kind() == error_kind::unavailable);
+    CHECK(on.ends.back().error->kind() == error_kind::rejected);
     move_person(net, on, "ada", "other");
     REQUIRE(on.ends.back().error); // nobody is let in either (J-164)
     CHECK(on.ends.back().error->kind() == error_kind::unavailable);

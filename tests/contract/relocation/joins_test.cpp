@@ -1,31 +1,8 @@
 // A Join to a room of another node (05 section 7).
-#include "tests/contract/relocation/room_scene.hpp"
+#include "tests/contract/relocation/apart_scene.hpp"
 
 namespace relocation_test {
 namespace {
-
-using words = std::vector<std::string>;
-
-/// A room on one host, and "ada" on another.
-struct apart {
-  apart(mesh& net, stage& on) {
-    const table t{net, on, "r", {}};
-    room = t.room;
-    there = t.home;
-    here = (there + 1) % net.size();
-    net.run(net.host(0).actors().create("ada", "player").submit());
-    if (const auto at = home_of_player(net, "ada"); at != here) {
-      REQUIRE(net.run(start_actor_move(net, "ada", at, here)).left);
-      net.run_until([&] { return !player_lives(net, at, "ada") && player_lives(net, here, "ada"); });
-    }
-    net.run(say(net.host(0), "ada", "zero"));
-    net.run_until_idle();
-    on.trace.clear();
-  }
-  std::string room;
-  std::size_t here = 0;
-  std::size_t there = 0;
-};
 
 TEST_CASE("J-90 J-91 J-100 J-101 J-102 J-106 J-111 L-68 a Join to another node: gate, capture, commit, joined, completion, then the messages in order") {
   stage on;

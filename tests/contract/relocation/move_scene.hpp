@@ -67,6 +67,8 @@ ZLINK_PACKET(start_clock, "move.clock", name, period_ms, cancel)
 /// The script of all Spots of a test, and their evidence. Outlives the mesh.
 struct stage {
   std::vector<std::string> trace; ///< "make a", "initialize a", "capture a", "restore a", "closing a reason", "handle a what"
+  std::map<std::string, int> registered; ///< Joins of each Actor
+  std::vector<std::string> operations;   ///< of Joins whose ends were told
   std::uint64_t instances = 0;
   std::set<std::string> running; ///< ids with a handler or callback under way: at most one of each anywhere (L-3)
   std::function<void(const std::string& step, const std::string& id)> at; ///< at each entry; may throw

@@ -54,6 +54,7 @@ public:
   void configure() override { id_ = id(); }
   zlink::task<void> on_join_completed(const zlink::join_completion& join) override {
     const auto text = std::string{to_string(join.outcome)} + (join.error ? ' ' + std::string{zlink::to_string(join.error->kind())} : std::string{});
+    on.operations.push_back(join.operation_id);
     on.happened("completed", id(), text);
     co_await on.wait("completed", id());
   }
@@ -114,6 +115,7 @@ private:
       who.context().join_entry_spot().timeout(5s).defer();
     else
       who.context().join_spot(m.room).timeout(5s).defer();
+    ++on.registered[who.id()];
   }
 };
 

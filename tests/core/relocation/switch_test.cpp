@@ -63,7 +63,7 @@ TEST_CASE("L-101 L-105 L-157 a message meets the queue or what comes after it, n
       running.emplace_back([&, i] { senders[i].run(table, i * of_each, go); });
     go.arrive_and_wait();
     for (int round = 0; round < 200; ++round) { // an attempt after the other
-      const auto queue = new_counted<temporary_queue>(std::vector<zlink::object_generation>{{1}});
+      const auto queue = new_counted<temporary_queue>(std::vector<object_generation>{{1}});
       const auto part = queue->part(0);
       table.divert("a", part);
       std::this_thread::yield();
@@ -93,7 +93,7 @@ TEST_CASE("L-101 L-105 L-157 a message meets the queue or what comes after it, n
 
 TEST_CASE("L-106 L-137 a batch that comes again takes the place of what was relayed, while others append") {
   const auto live = live_records();
-  const auto queue = new_counted<temporary_queue>(std::vector<zlink::object_generation>{{1}});
+  const auto queue = new_counted<temporary_queue>(std::vector<object_generation>{{1}});
   constexpr std::uint64_t batch_size = 50;
   constexpr std::uint32_t batches = 40;
   std::latch go{2};

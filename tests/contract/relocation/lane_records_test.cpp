@@ -100,7 +100,9 @@ TEST_CASE("L-8 L-102 records of another attempt, another move or another node's 
   CHECK(net.host(s.other).runtime().find_node("m")->links->ready_link(net.host(s.to).runtime().find_node("m")->identity.node_rid));
   CHECK(!moving.ready());
   CHECK(on.count("closing") == 0);
-  CHECK(row_of(net, "a")->authority == net.host(s.from).runtime().objects.find("a")->authority());
+  const auto at_home = net.host(s.from).runtime().objects.find("a");
+  REQUIRE(at_home);
+  CHECK(row_of(net, "a")->authority == at_home->authority());
   auto held = count(net.host(s.from), "a", "h", 1);
   net.advance(100ms);
   CHECK(on.count("handle") == 0);

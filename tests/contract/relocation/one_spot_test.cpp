@@ -199,5 +199,32 @@ TEST_CASE("L-6 L-157 M-150 many moves under load: per sender and route in order,
   }
 }
 
+TEST_CASE("L-2 L-157 a Spot that comes back before its former source has seen that it had left is the one that is found") {
+  stage on;
+  mesh net{2};
+  net.start(serve(on));
+  net.run(rouse(net.host(0), "a"));
+  const auto from = net.owner_of("a");
+  const auto to = 1 - from;
+  bool held = false;
+  net.host(to).runtime().moving.on_step = [&](move_step step, const std::string&) {
+    if (step == move_step::committing && !std::exchange(held, true))
+      net.faults(to).once(zlink::testing::store_operation::write, zlink::placement::spot_key("a"), zlink::testing::store_fault::hold_call);
+  };
+  CHECK(net.run(start_move(net, "a", from, to)).left);
+  net.run_until([&] { return net.faults(to).held() == 1; });
+  net.advance(300ms); // so that the source looks at the row less often by now
+  net.faults(to).release_all();
+  net.run_until([&] { return lives(net, to, "a"); });
+  CHECK(lives(net, from, "a")); // what it has been there
+  CHECK(net.run(start_move(net, "a", to, from)).left);
+  net.run_until([&] { return on.count("closing a relocation_out") == 2; });
+  net.run_until_idle();
+  for (std::size_t host = 0; host < 2; ++host)
+    CHECK(net.run(count(net.host(host), "a", "x", host + 1)).number == host + 1);
+  CHECK(look_at(net, to, "a").rid == net.host(from).runtime().find_node("m")->identity.node_rid);
+  CHECK(look_at(net, to, "a").instance == 3);
+}
+
 } // namespace
 } // namespace relocation_test

@@ -1,6 +1,7 @@
 // A PerActor room whose host is emptied, while source, target, link or store fail at every step of its shell and of its members
 // (06 sections 12, 18, 23 and 24).
 #include "tests/contract/relocation/room_scene.hpp"
+#include "tests/contract/relocation/thinned.hpp"
 
 namespace relocation_test {
 namespace {
@@ -175,29 +176,14 @@ public:
   mesh net; ///< last: what is left of it still writes evidence when it ends
 };
 
-/// What a sanitizer makes slow is done in parts: each step, each fault, and each of the two, but not all with all.
-bool is_skipped(std::size_t step, blow how, bool of_member) {
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr bool slow = true;
-#elif defined(__has_feature)
-  constexpr bool slow = __has_feature(address_sanitizer);
-#else
-  constexpr bool slow = false;
-#endif
-  return slow && std::getenv("ZLINK_TEST_LONG") == nullptr && (step + static_cast<std::size_t>(how) + (of_member ? 1 : 0)) % 3 != 0;
-}
-
 TEST_CASE("L-3 L-130 L-142 L-152 L-153 L-154 L-160 L-163 a PerActor room, a fault at every step of its shell and of a member: one place each, one outcome each") {
   std::size_t met = 0;
-  std::size_t left_out = 0;
   for (const bool of_member : {false, true})
     for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
       for (const auto how : all_blows) {
         const auto step = static_cast<move_step>(i);
-        if (is_skipped(i, how, of_member)) {
-          ++left_out;
+        if (is_left_out(i, static_cast<std::size_t>(how), of_member ? 1 : 0))
           continue;
-        }
         const std::string where = std::string{of_member ? "a member" : "the shell"} + ", step " + zlink::detail::to_string(step) + ", " + name_of(how);
         INFO(where);
         emptied_room r{i * 31 + 7};
@@ -211,7 +197,7 @@ TEST_CASE("L-3 L-130 L-142 L-152 L-153 L-154 L-160 L-163 a PerActor room, a faul
         r.strike(how);
         r.finish();
       }
-  CHECK(met >= (left_out == 0 ? 2 * 6 * 15 : 2 * 2 * 15)); // of each at least the steps of a move that goes well
+  CHECK(met >= (!is_slow_build() ? 2 * 6 * 15 : 2 * 2 * 15)); // of each at least the steps of a move that goes well
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Rooms with their members, and Joins to other nodes, while source, target, link or store fail: at every step, and at random
 // moments (05 section 7, 06 sections 11 to 14, 23 and 24).
 #include "tests/contract/relocation/room_scene.hpp"
+#include "tests/contract/relocation/thinned.hpp"
 
 #include <cstdlib>
 
@@ -238,6 +239,8 @@ public:
 void at_every_step(kind what) {
   for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
     for (const auto how : all_harms) {
+      if (is_left_out(i, static_cast<std::size_t>(how), static_cast<std::size_t>(what)))
+        continue;
       const auto step = static_cast<move_step>(i);
       const std::string where = std::string{to_string(what)} + ", step " + zlink::detail::to_string(step) + ", " + to_string(how);
       INFO(where);
@@ -263,7 +266,7 @@ TEST_CASE("J-100 J-103 J-104 L-3 L-130 L-163 a Join to another node, a fault at 
 }
 
 TEST_CASE("L-3 L-130 L-142 J-104 faults at random moments: a Spot, a room with members and a Join are at one place, in order, once") {
-  const auto runs = number_of_runs();
+  const auto runs = is_slow_build() ? number_of_runs() / 3 : number_of_runs();
   for (std::uint64_t seed = 1; seed <= runs; ++seed) {
     const auto what = static_cast<kind>(seed % 3);
     std::uint64_t dice = seed * 6364136223846793005ULL + 1442695040888963407ULL;

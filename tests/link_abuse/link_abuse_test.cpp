@@ -183,7 +183,7 @@ TEST_CASE("a peer that never reads holds up nobody else, and goes when its link 
   honest_pair nodes;
   raw_peer peer{nodes.port()};
   REQUIRE(peer.greet(nodes.settings()));
-  REQUIRE(poll_until([&] { return nodes.listening().connections() == 2; }));
+  REQUIRE(poll_until([&] { return nodes.accepted() == 2; }));
   const auto link = nodes.last_accepted();
   const auto heard = nodes.last_events();
   for (int written = 0; heard->writable == written && written < 1'000; ++written) { // one batch under way at a time

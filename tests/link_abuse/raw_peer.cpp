@@ -153,6 +153,11 @@ bool honest_pair::works() {
   return poll_until([&] { return theirs_->batches == before + 1 && own_->writable == before + 1; });
 }
 
+std::size_t honest_pair::accepted() {
+  std::lock_guard guard{mutex_};
+  return accepted_.size();
+}
+
 std::shared_ptr<link_connection> honest_pair::last_accepted() {
   std::lock_guard guard{mutex_};
   return accepted_.back();

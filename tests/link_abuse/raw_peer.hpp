@@ -71,6 +71,8 @@ public:
   bool works();
   /// All of the others are gone.
   bool alone() { return poll_until([this] { return listening_->connections() == 1; }); }
+  /// Connections that the listening end has admitted so far: a peer may know of it first.
+  std::size_t accepted();
   /// The listening end of the last connection that was admitted.
   std::shared_ptr<detail::link_connection> last_accepted();
   std::shared_ptr<counting_events> last_events();

@@ -51,9 +51,6 @@ void target_move::merge_part(std::uint32_t index) {
   for (auto& one : queue_->take_part(index))
     push(one);
   object->application_word().clear(admission_word::staging_bit);
-  // It comes back, and the move that had taken it away has not seen its own commit yet: that instance is found no more.
-  if (auto former = host_.objects.find_any(addresses_[index]); former && former.get() != object.get())
-    host_.objects.erase(*former);
   host_.objects.take_over(object, *detours_[index], [&] {
     for (auto& one : queue_->end_part(index)) // few: what has come in between
       push(one);

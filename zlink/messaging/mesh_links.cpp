@@ -351,6 +351,11 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
       waits_.look();
       return;
     }
+    if (command == static_cast<std::uint16_t>(control_command::session_relocation_route)) {
+      node_.host().infra->post([&host = node_.host(), told = decode_session_route(envelope.body),
+                                move = operation_id{envelope.operation_high, envelope.operation_low}] { host.sessions.route(told, move); });
+      return;
+    }
     if (is_lane_command(command)) {
       node_.host().moving.arrived(node_, link, static_cast<control_command>(command),
                                   {envelope.operation_high, envelope.operation_low}, envelope.body);
@@ -365,20 +370,10 @@ void mesh_links::on_control(link_session& link, std::uint16_t command, byte_view
     const operation_id operation{envelope.operation_high, envelope.operation_low};
     if (command == static_cast<std::uint16_t>(control_command::answer))
       controls_.answered(operation, std::move(envelope.body));
-    else if (command == static_cast<std::uint16_t>(control_command::session_relocation_route))
-      tell_session(*held, operation, envelope.body);
     else
       start_coroutine(node_.host().spots.serve(node_, std::move(held), command, operation, std::move(envelope.body)),
                       [](result<void>) {});
   });
-}
-
-void mesh_links::tell_session(link_session& link, operation_id move, byte_view what) {
-  try {
-    node_.host().sessions.told(what, move);
-  } catch (const decode_error& failed) {
-    on_undecodable(link, failed.what());
-  }
 }
 
 void mesh_links::on_undecodable(link_session&, const std::string&) {

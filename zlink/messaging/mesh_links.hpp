@@ -91,8 +91,6 @@ private:
   /// With a permit for it. Any thread.
   void take(link_session& link, byte_view frame, steady_time arrived, const std::string& source);
   void redirect_reply(record& r, std::string_view asking_node);
-  /// Command 44. Inside the unit.
-  void tell_session(link_session& link, operation_id move, byte_view what);
   void dial(const std::string& rid);
   void dialled(const std::string& rid, result<std::shared_ptr<link_connection>> outcome);
   void dial_again_later();

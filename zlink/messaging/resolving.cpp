@@ -247,11 +247,11 @@ void outbound::place_owned(const resolution& found, submission message, std::deq
     return;
   }
   auto link = link_to(route.mesh_name, route.node_rid);
-  if (!link && node != nullptr && node->links->is_coming(route.node_rid) && host_.time->now() < message.room_due()) {
-    kept.push_back(std::move(message)); // as to the node itself (M-89)
-    return;
-  }
   if (!link) {
+    if (node != nullptr && node->links->is_coming(route.node_rid) && host_.time->now() < message.room_due()) {
+      kept.push_back(std::move(message)); // as to the node itself (M-89)
+      return;
+    }
     message.fail({error_kind::unavailable, "no link to the owner of " + described(message.id()) + ", node \"" + route.node_rid + "\": not yet, or no more"});
     return;
   }

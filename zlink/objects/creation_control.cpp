@@ -144,7 +144,7 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
   control_answer answer;
   try {
     if (command == static_cast<std::uint16_t>(control_command::seal_session)) {
-      answer.state = host_.sessions.asked(body); // also while this host ends: the Actor moves between others
+      answer.state = static_cast<std::uint8_t>(host_.sessions.seal(decode<seal_question>(body))); // also while this host ends: the Actor moves between others
     } else if (auto why = host_.refuse(host_work::control)) {
       answer = answer_of(*why);
     } else if (command == static_cast<std::uint16_t>(control_command::create_spot)) {

@@ -70,14 +70,23 @@ public:
     part.detours.erase(i);
     return true;
   }
-  /// The same, and the object stands there in its place.
+  /// The same, and the object stands there in its place; also in that of an earlier instance, which has left and does not know
+  /// yet that this one has come back.
   template <class F>
   bool take_over(counted_ptr<hosted_object> object, const detour& which, F last) {
+    counted_ptr<hosted_object> former; // released outside of the lock
     auto* added = object.get();
     return end_detour(added->address(), which, [&] {
       last();
-      if (shard_of(hashed_address{*added}).objects.insert(std::move(object)).second)
-        this->added(*added);
+      const hashed_address key{*added};
+      auto& objects = shard_of(key).objects;
+      if (const auto i = objects.find(key); i != objects.end()) {
+        former = *i;
+        objects.erase(i);
+        removed(*former);
+      }
+      objects.insert(std::move(object));
+      this->added(*added);
     });
   }
 

@@ -1,6 +1,5 @@
 #include "zlink/session/bound_routes.hpp"
 
-#include "zlink/codec.hpp"
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/messaging/control_frames.hpp"
 #include "zlink/messaging/link_session.hpp"
@@ -133,17 +132,6 @@ void bound_routes::end(bound_route& one, const std::string& why) {
   one.sealed.reset();
   for (auto& message : std::exchange(one.held, {}))
     message.fail({error_kind::unavailable, "session \"" + one.binding.session_id + "\" and " + described(message.id()) + ": " + why});
-}
-
-// -- from other nodes -------------------------------------------------------------------------------------------------
-
-std::uint8_t bound_routes::asked(byte_view body) { return static_cast<std::uint8_t>(seal(decode<seal_question>(body))); }
-
-void bound_routes::told(byte_view body, unique_id move) {
-  const auto what = decode<session_route>(body);
-  if (what.action != static_cast<std::uint8_t>(session_route_action::commit) && what.action != static_cast<std::uint8_t>(session_route_action::abort))
-    throw decode_error{"command 44 with an action that there is not"};
-  route(what, move);
 }
 
 void bound_routes::send(node_runtime& from, const session_route& told, unique_id move) {

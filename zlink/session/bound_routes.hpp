@@ -50,9 +50,6 @@ public:
   seal_answer seal(const seal_question& asked);
   /// Command 44. What does not fit to a seal that is there changes nothing, and is noted (N-134, N-140).
   void route(const session_route& told, unique_id move);
-  /// The same two as records of other nodes. Both throw `decode_error`.
-  std::uint8_t asked(byte_view body);
-  void told(byte_view body, unique_id move);
   /// Command 44, on its way to the session owner, which may be this host. Once, and nobody answers (N-132).
   void send(node_runtime& from, const session_route& told, unique_id move);
 

@@ -2,6 +2,7 @@
 // says nothing by itself.
 #pragma once
 
+#include "zlink/codec.hpp"
 #include "zlink/session/session_binding.hpp"
 
 #include <cstdint>
@@ -44,5 +45,13 @@ enum class session_route_action : std::uint8_t {
 
 ZLINK_PACKET(seal_question, "zlink.session.seal", binding, actor_id, generation, move_high, move_low)
 ZLINK_PACKET(session_route, "zlink.session.route", action, binding, actor_id, generation, mesh_name, node_rid, authority)
+
+/// Throws `decode_error`.
+inline session_route decode_session_route(byte_view body) {
+  auto told = decode<session_route>(body);
+  if (told.action != static_cast<std::uint8_t>(session_route_action::commit) && told.action != static_cast<std::uint8_t>(session_route_action::abort))
+    throw decode_error{"command 44 with an action that there is not"};
+  return told;
+}
 
 } // namespace zlink::detail

@@ -70,8 +70,8 @@ TEST_CASE("L-172 N-126 N-149 moves without end under a client that does not stop
   }
 }
 
-enum class fault { kill_source, kill_target, lose_source, lose_target, lose_lane };
-constexpr fault all_faults[] = {fault::kill_source, fault::kill_target, fault::lose_source, fault::lose_target, fault::lose_lane};
+enum class blow { kill_source, kill_target, lose_source, lose_target, lose_lane };
+constexpr blow all_blows[] = {blow::kill_source, blow::kill_target, blow::lose_source, blow::lose_target, blow::lose_lane};
 
 /// Of a move that goes well by itself.
 constexpr move_step good_steps[] = {move_step::preparing,       move_step::sealing,          move_step::sealed,     move_step::sessions_sealed,
@@ -86,7 +86,7 @@ struct outcome {
   bool follows = false;
 };
 
-outcome break_at(move_step at, fault what) {
+outcome break_at(move_step at, blow what) {
   bool reached = false;
   bound_scene s{{.max_link_delay = 2ms, .max_store_delay = 1ms}};
   std::optional<std::size_t> dead;
@@ -98,11 +98,11 @@ outcome break_at(move_step at, fault what) {
   while (!reached)
     client.go_on(500us, 250us);
   switch (what) {
-    case fault::kill_source: s.net.kill(*(dead = s.from)); break;
-    case fault::kill_target: s.net.kill(*(dead = s.to)); break;
-    case fault::lose_source: s.net.lose_links(s.from, s.owner); break;
-    case fault::lose_target: s.net.lose_links(s.to, s.owner); break;
-    case fault::lose_lane: s.net.lose_links(s.from, s.to); break;
+    case blow::kill_source: s.net.kill(*(dead = s.from)); break;
+    case blow::kill_target: s.net.kill(*(dead = s.to)); break;
+    case blow::lose_source: s.net.lose_links(s.from, s.owner); break;
+    case blow::lose_target: s.net.lose_links(s.to, s.owner); break;
+    case blow::lose_lane: s.net.lose_links(s.from, s.to); break;
   }
   client.go_on(2s, 20ms);
   for (int i = 0; i < 40; ++i)
@@ -125,7 +125,7 @@ outcome break_at(move_step at, fault what) {
     const auto heard = s.net.run(say(s.net.host(s.owner), "ann", "?")).heard;
     CHECK(in_order(heard));
     got.follows = s.ann->place_of("ann") == rid_of(s.net, *home);
-    if (what != fault::lose_source && what != fault::lose_target)
+    if (what != blow::lose_source && what != blow::lose_target)
       CHECK((closed || got.follows)); // nobody is left with a route that leads nowhere
   }
   return got;
@@ -134,7 +134,7 @@ outcome break_at(move_step at, fault what) {
 TEST_CASE("L-162 L-173 N-141 N-145 a fault at each step: the session follows its Actor or ends, its requests end once, in order") {
   int closed = 0;
   int followed = 0;
-  for (const auto what : all_faults)
+  for (const auto what : all_blows)
     for (const auto at : good_steps) {
       const std::string step = to_string(at);
       CAPTURE(step);

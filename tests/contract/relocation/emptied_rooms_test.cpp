@@ -1,20 +1,12 @@
 // A PerActor room whose host is emptied, while source, target, link or store fail at every step of its shell and of its members
 // (06 sections 12, 18, 23 and 24).
+#include "tests/contract/relocation/faults.hpp"
 #include "tests/contract/relocation/room_scene.hpp"
-#include "tests/contract/relocation/thinned.hpp"
 
 namespace relocation_test {
 namespace {
 
 using words = std::vector<std::string>;
-
-enum class blow { kill_source, kill_target, lose_link, cut_source_store, cut_target_store, partition };
-constexpr blow all_blows[] = {blow::kill_source, blow::kill_target, blow::lose_link, blow::cut_source_store, blow::cut_target_store, blow::partition};
-const char* name_of(blow what) {
-  static constexpr const char* names[] = {"kill the source", "kill the target", "lose the link", "cut the source's store", "cut the target's store",
-                                          "part source and target"};
-  return names[static_cast<std::size_t>(what)];
-}
 
 /// A room with ada and bob that is told to leave its host, for one of two others, and everybody who talks to them.
 class emptied_room {
@@ -43,16 +35,7 @@ public:
     how.deadline = 8s;
     leaving.emplace(net.host(from).relocate(how));
   }
-  void strike(blow what) {
-    switch (what) {
-      case blow::kill_source: net.kill(from); dead = from; break;
-      case blow::kill_target: net.kill(to); dead = to; break;
-      case blow::lose_link: net.lose_links(from, to); break;
-      case blow::cut_source_store: net.cut_store(from); break;
-      case blow::cut_target_store: net.cut_store(to); break;
-      case blow::partition: net.partition({from}, {to}); break;
-    }
-  }
+  void suffer(fault what) { dead = strike(net, what, from, to).value_or(dead); }
   void talk(std::chrono::milliseconds time) {
     const auto until = net.elapsed() + time;
     for (auto pause = 1ms; net.elapsed() < until; pause = std::min<std::chrono::milliseconds>(pause * 2, 500ms)) {
@@ -180,11 +163,11 @@ TEST_CASE("L-3 L-130 L-142 L-152 L-153 L-154 L-160 L-163 a PerActor room, a faul
   std::size_t met = 0;
   for (const bool of_member : {false, true})
     for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
-      for (const auto how : all_blows) {
+      for (const auto how : all_faults) {
         const auto step = static_cast<move_step>(i);
-        if (is_left_out(i, static_cast<std::size_t>(how), of_member ? 1 : 0))
+        if (is_left_out(i, how, of_member ? 1 : 0))
           continue;
-        const std::string where = std::string{of_member ? "a member" : "the shell"} + ", step " + zlink::detail::to_string(step) + ", " + name_of(how);
+        const std::string where = std::string{of_member ? "a member" : "the shell"} + ", step " + zlink::detail::to_string(step) + ", " + to_string(how);
         INFO(where);
         emptied_room r{i * 31 + 7};
         r.strike_at(step, of_member);
@@ -194,7 +177,7 @@ TEST_CASE("L-3 L-130 L-142 L-152 L-153 L-154 L-160 L-163 a PerActor room, a faul
         if (!r.reached)
           break; // not on this course
         ++met;
-        r.strike(how);
+        r.suffer(how);
         r.finish();
       }
   CHECK(met >= (!is_slow_build() ? 2 * 6 * 15 : 2 * 2 * 15)); // of each at least the steps of a move that goes well

@@ -1,25 +1,8 @@
 // Source, target, link and store fail at every step of a move (06 sections 11 to 14, 23 and 24).
-#include "tests/contract/relocation/move_scene.hpp"
-#include "tests/contract/relocation/thinned.hpp"
+#include "tests/contract/relocation/faults.hpp"
 
 namespace relocation_test {
 namespace {
-
-enum class fault { none, kill_source, kill_target, lose_link, cut_source_store, cut_target_store, partition };
-constexpr fault all_faults[] = {fault::kill_source,      fault::kill_target,      fault::lose_link,
-                                fault::cut_source_store, fault::cut_target_store, fault::partition};
-const char* to_string(fault f) {
-  switch (f) {
-    case fault::none: return "none";
-    case fault::kill_source: return "kill the source";
-    case fault::kill_target: return "kill the target";
-    case fault::lose_link: return "lose the link";
-    case fault::cut_source_store: return "cut the source's store";
-    case fault::cut_target_store: return "cut the target's store";
-    case fault::partition: return "part source and target";
-  }
-  return "?";
-}
 
 /// How the move would go by itself.
 enum class course {
@@ -80,7 +63,7 @@ public:
       send_on(1ms);
     const bool met = reached;
     if (met)
-      strike(what);
+      dead = strike(net, what, from, to).value_or(dead);
     send_on(3s);
     if (how_ == course::lost && met)
       send_on(8s); // until its source has settled it
@@ -91,18 +74,6 @@ public:
     net.run_until([&] { return idle(); });
     static_cast<void>(moving);
     return met;
-  }
-
-  void strike(fault what) {
-    switch (what) {
-      case fault::none: break;
-      case fault::kill_source: net.kill(from); dead = from; break;
-      case fault::kill_target: net.kill(to); dead = to; break;
-      case fault::lose_link: net.lose_links(from, to); break;
-      case fault::cut_source_store: net.cut_store(from); break;
-      case fault::cut_target_store: net.cut_store(to); break;
-      case fault::partition: net.partition({from}, {to}); break;
-    }
   }
 
   /// Each host that lives asks, one request after the other; a note goes before each.
@@ -185,7 +156,7 @@ TEST_CASE("L-3 L-5 L-130 L-131 L-137 L-141 L-149 L-160 L-161 L-163 a fault at ev
   for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
     for (const auto how : all_courses)
       for (const auto what : all_faults) {
-        if (is_left_out(i, static_cast<std::size_t>(what), static_cast<std::size_t>(how)))
+        if (is_left_out(i, what, static_cast<std::size_t>(how)))
           continue;
         const auto at = static_cast<move_step>(i);
         const std::string where = std::string{"step "} + to_string(at) + ", " + to_string(how) + ", " + to_string(what);

@@ -18,14 +18,7 @@ TEST_CASE("J-117 J-103 L-96 a Join whose payload was changed on the way has lost
     wire.sent.clear();
     wire.rule = [&](lane_record& r) {
       if (r.command == control_command::restore_chunk)
-        change_chunk(r, [&](chunk_copy& chunk) {
-          if (what == 0)
-            chunk.content[chunk.content.size() / 2] ^= std::byte{1};
-          else if (what == 1)
-            chunk.ordinal = 1;
-          else
-            chunk.content.pop_back();
-        });
+        spoil_chunk(r, what);
       return true;
     };
     on.hold("gate", gate);

@@ -31,16 +31,8 @@ TEST_CASE("L-96 L-161 bytes that were changed on the way: nothing is restored, n
     mesh net{{.hosts = 2, .adjust = wire.taps()}};
     const lane_scene s{net, on};
     wire.rule = [&](lane_record& r) {
-      if (r.command != control_command::restore_chunk)
-        return true;
-      change_chunk(r, [&](chunk_copy& chunk) {
-        if (what == 0)
-          chunk.content[chunk.content.size() / 2] ^= std::byte{1};
-        else if (what == 1)
-          chunk.ordinal = 1;
-        else
-          chunk.content.pop_back();
-      });
+      if (r.command == control_command::restore_chunk)
+        spoil_chunk(r, what);
       return true;
     };
     barrier handler;

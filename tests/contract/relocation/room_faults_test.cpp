@@ -1,7 +1,7 @@
 // Rooms with their members, and Joins to other nodes, while source, target, link or store fail: at every step, and at random
 // moments (05 section 7, 06 sections 11 to 14, 23 and 24).
+#include "tests/contract/relocation/faults.hpp"
 #include "tests/contract/relocation/room_scene.hpp"
-#include "tests/contract/relocation/thinned.hpp"
 
 #include <cstdlib>
 
@@ -10,13 +10,6 @@ namespace {
 
 using words = std::vector<std::string>;
 
-enum class harm { kill_source, kill_target, lose_link, cut_source_store, cut_target_store, partition };
-constexpr harm all_harms[] = {harm::kill_source, harm::kill_target, harm::lose_link, harm::cut_source_store, harm::cut_target_store, harm::partition};
-const char* to_string(harm what) {
-  static constexpr const char* names[] = {"kill the source", "kill the target", "lose the link", "cut the source's store", "cut the target's store",
-                                          "part source and target"};
-  return names[static_cast<std::size_t>(what)];
-}
 enum class kind { room, join, spot };
 const char* to_string(kind what) { return what == kind::room ? "room" : what == kind::join ? "join" : "spot"; }
 
@@ -79,16 +72,7 @@ public:
       moving.emplace(what_ == kind::room ? start_move(net, room, from, to, 8s) : start_move(net, "a", from, to, 8s));
   }
 
-  void strike(harm what) {
-    switch (what) {
-      case harm::kill_source: net.kill(from); dead = from; break;
-      case harm::kill_target: net.kill(to); dead = to; break;
-      case harm::lose_link: net.lose_links(from, to); break;
-      case harm::cut_source_store: net.cut_store(from); break;
-      case harm::cut_target_store: net.cut_store(to); break;
-      case harm::partition: net.partition({from}, {to}); break;
-    }
-  }
+  void suffer(fault what) { dead = strike(net, what, from, to).value_or(dead); }
 
   /// Each host that lives asks, one request after the other.
   void talk(std::chrono::milliseconds time) {
@@ -238,8 +222,8 @@ public:
 
 void at_every_step(kind what) {
   for (std::size_t i = 0; i < zlink::detail::move_steps; ++i)
-    for (const auto how : all_harms) {
-      if (is_left_out(i, static_cast<std::size_t>(how), static_cast<std::size_t>(what)))
+    for (const auto how : all_faults) {
+      if (is_left_out(i, how, static_cast<std::size_t>(what)))
         continue;
       const auto step = static_cast<move_step>(i);
       const std::string where = std::string{to_string(what)} + ", step " + zlink::detail::to_string(step) + ", " + to_string(how);
@@ -252,7 +236,7 @@ void at_every_step(kind what) {
         t.talk(1ms);
       if (!t.reached)
         break; // not on this course
-      t.strike(how);
+      t.suffer(how);
       t.finish();
     }
 }
@@ -274,7 +258,7 @@ TEST_CASE("L-3 L-130 L-142 J-104 faults at random moments: a Spot, a room with m
       dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
       return (dice >> 33) % below;
     };
-    const auto how = all_harms[draw(6)];
+    const auto how = all_faults[draw(6)];
     const auto first = std::chrono::microseconds{draw(80'000)};
     const std::string where = "seed " + std::to_string(seed) + ", " + to_string(what) + ", " + to_string(how) + " after " + std::to_string(first.count()) + " us";
     INFO(where);
@@ -287,10 +271,10 @@ TEST_CASE("L-3 L-130 L-142 J-104 faults at random moments: a Spot, a room with m
           t.ask(host);
       t.net.advance(std::min<std::chrono::nanoseconds>(1ms, until - t.net.elapsed()));
     }
-    t.strike(how);
+    t.suffer(how);
     if (draw(2) == 0) { // and another one, that kills nobody
       t.talk(std::chrono::milliseconds{draw(1500)});
-      t.strike(all_harms[2 + draw(4)]);
+      t.suffer(all_faults[2 + draw(4)]);
     }
     t.finish();
   }

@@ -157,6 +157,18 @@ inline void change_chunk(lane_record& record, const std::function<void(chunk_cop
   record.body = zlink::detail::encode_chunk({what.move, what.attempt, copy.ordinal, copy.content});
 }
 
+/// Not what was announced any more. 0: a byte flipped, 1: a chunk lost, 2: a shorter one.
+inline void spoil_chunk(lane_record& record, int how) {
+  change_chunk(record, [how](chunk_copy& chunk) {
+    if (how == 0)
+      chunk.content[chunk.content.size() / 2] ^= std::byte{1};
+    else if (how == 1)
+      chunk.ordinal = 1;
+    else
+      chunk.content.pop_back();
+  });
+}
+
 /// As from that host, with no move of its behind it.
 inline void forge(mesh& net, std::size_t from, std::size_t to, const lane_record& what) {
   auto& node = *net.host(from).runtime().find_node("m");

@@ -96,7 +96,13 @@ struct restore_refused {
   std::string text;
 };
 
-/// `relay_ready` (L-127), `move_abandoned`: the source goes on with the unit, whatever was sent is void.
+/// `relay_ready` (L-127).
+struct ready_note {
+  std::uint64_t attempt = 0;
+  bool crowded = false; ///< the target's application has to share its processors: others need not hurry
+};
+
+/// `move_abandoned`: the source goes on with the unit, whatever was sent is void.
 struct attempt_note {
   std::uint64_t attempt = 0;
 };
@@ -130,6 +136,7 @@ ZLINK_PACKET(restore_request, "zlink.move.restore", attempt, kind, source_lifecy
              sum, left_ms, aggregate_high, aggregate_low)
 ZLINK_PACKET(chunks_taken, "zlink.move.taken", attempt, bytes)
 ZLINK_PACKET(restore_refused, "zlink.move.refused", attempt, reason, kind, text)
+ZLINK_PACKET(ready_note, "zlink.move.ready", attempt, crowded)
 ZLINK_PACKET(attempt_note, "zlink.move.note", attempt)
 ZLINK_PACKET(relayed_message, "zlink.move.relay", attempt, batch, part, frame)
 ZLINK_PACKET(cutover_mark, "zlink.move.cutover", attempt, batch, records, sum)

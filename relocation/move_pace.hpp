@@ -23,9 +23,11 @@ public:
   move_pace(const move_pace&) = delete;
   move_pace& operator=(const move_pace&) = delete;
 
-  /// Ends when the unit may begin. Paired with `leave`.
-  task<void> enter();
+  /// Ends when the unit may begin, which is to be over at `deadline`. Paired with `leave`.
+  task<void> enter(steady_time deadline);
   void leave();
+  /// A target has said that its application has to share its processors.
+  void target_is_crowded() noexcept { told_crowded_ = true; }
 
   /// Of one unit, that its target has not taken: whatever others send meanwhile waits behind so much in the socket (L-95).
   static constexpr std::uint64_t most_under_way = 128 * 1024;
@@ -41,15 +43,25 @@ public:
   void wants_room(unique_function<void()> told) { waiting_for_room_.push_back(std::move(told)); }
 
 private:
+  struct waiting_unit {
+    counted_ptr<operation<void>> may_begin;
+    steady_time deadline;
+  };
   bool has_room(const std::string& peer, std::uint64_t bytes) const;
   void admit();
   void look();
+  void adapt(steady_duration delay);
+  bool is_late(steady_time now) const;
 
   host_runtime& host_;
-  std::deque<counted_ptr<operation<void>>> waiting_;
+  std::deque<waiting_unit> waiting_;
   std::size_t inside_ = 0;
-  std::size_t window_ = 32; ///< grows while a worker is found at once, shrinks while it is not
+  std::size_t window_ = 16; ///< grows while the application gets the processors that it needs, shrinks while it does not
   bool looking_ = false;
+  bool told_crowded_ = false;
+  steady_time careful_until_{};
+  std::size_t ended_ = 0; ///< since the last look
+  double ended_a_look_ = 0;
   counted_ptr<gate> probe_;
   std::map<std::string, std::uint64_t> bytes_; ///< to each peer
   std::uint64_t all_bytes_ = 0;

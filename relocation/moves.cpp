@@ -23,7 +23,7 @@ const char* to_string(move_step step) noexcept {
   return names[static_cast<std::size_t>(step)];
 }
 
-moves::moves(host_runtime& host) noexcept : pace(host), host_(host) {}
+moves::moves(host_runtime& host) noexcept : pace(host), crowd(host), host_(host) {}
 moves::~moves() = default;
 
 // -- as the source ----------------------------------------------------------------------------------------------------
@@ -169,9 +169,11 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
       tell_source(link, move, what.attempt, [bytes = what.bytes](source_move& one) { one.taken(bytes); });
       return;
     }
-    case control_command::relay_ready:
-      tell_source(link, move, decode<attempt_note>(body).attempt, [](source_move& one) { one.ready(); });
+    case control_command::relay_ready: {
+      const auto what = decode<ready_note>(body);
+      tell_source(link, move, what.attempt, [crowded = what.crowded](source_move& one) { one.ready(crowded); });
       return;
+    }
     case control_command::restore_refused: {
       auto what = decode<restore_refused>(body);
       const auto attempt = what.attempt;

@@ -1,6 +1,7 @@
 // All moves of one host, as their source and as their target.
 #pragma once
 
+#include "relocation/crowd_watch.hpp"
 #include "relocation/move_pace.hpp"
 #include "relocation/unit_mover.hpp"
 #include "zlink/identity.hpp"
@@ -83,6 +84,7 @@ public:
 
   /// Inside the unit.
   move_pace pace;
+  crowd_watch crowd;
 
   /// Set by tests, before the host starts; called in the unit or on a transport's thread.
   std::function<void(move_step step, const std::string& address)> on_step;

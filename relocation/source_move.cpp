@@ -28,7 +28,7 @@ void source_move::leave_pace() {
 
 task<unit_end> source_move::run() {
   if (!unit_.join) { // which holds somebody up already
-    auto entering = host_.moving.pace.enter();
+    auto entering = host_.moving.pace.enter(deadline_);
     co_await std::move(entering);
     paced_ = true;
   }
@@ -95,7 +95,9 @@ std::chrono::milliseconds source_move::interruption() const {
 
 // -- what comes by the lane -------------------------------------------------------------------------------------------
 
-void source_move::ready() {
+void source_move::ready(bool target_is_crowded) {
+  if (target_is_crowded)
+    host_.moving.pace.target_is_crowded();
   if (verdict_ == verdict::none)
     verdict_ = verdict::ready;
   wake_.wake();

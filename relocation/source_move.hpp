@@ -36,7 +36,7 @@ public:
   const std::string& target() const noexcept { return target_.node_rid; }
 
   // What comes by the lane.
-  void ready();
+  void ready(bool target_is_crowded);
   void refused(restore_refused why);
   void taken(std::uint64_t bytes);
   void link_changed(const std::string& rid, bool lost);

@@ -55,7 +55,7 @@ void target_move::repeated() {
     ready = ready_sent_;
   }
   if (ready)
-    send(control_command::relay_ready, encode(attempt_note{request_.attempt}));
+    send(control_command::relay_ready, encode(ready_note{request_.attempt}));
 }
 
 void target_move::contradicted() {
@@ -235,7 +235,7 @@ bool target_move::answer_ready() {
     ready_sent_ = true;
   }
   host_.moving.step(move_step::relay_ready_sent, address());
-  send(control_command::relay_ready, encode(attempt_note{request_.attempt}));
+  send(control_command::relay_ready, encode(ready_note{request_.attempt, host_.moving.crowd.crowded()}));
   return true;
 }
 

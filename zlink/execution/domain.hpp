@@ -31,6 +31,8 @@ struct execution_counters {
   std::atomic<std::uint64_t> dropped[drop_reasons]{};
   std::atomic<std::uint64_t> handler_exceptions{0};
   std::atomic<std::uint64_t> decoded{0};
+  /// Messages that objects were given, counted a batch at a time; on a line of its own, as every worker writes it.
+  alignas(64) std::atomic<std::uint64_t> served{0};
   void drop(drop_reason why) noexcept {
     dropped[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
   }

@@ -31,6 +31,9 @@ public:
   /// Sets the alarm handler, once, before the first `alarm_at()`; else `std::logic_error`. It runs as a job of this
   /// unit and is destroyed when the unit ends.
   virtual void on_alarm(unique_function<void()> handler) = 0;
+  /// Of the time since the last call in which this unit had work, how long it waited for a processor, in percent. 0 at first,
+  /// and where nobody knows. Inside the unit.
+  virtual unsigned waited_for_processor() { return 0; }
   /// Runs what is queued, drops the alarm, then ends. Returns when all that has happened, except inside the unit
   /// itself, where it returns at once and the unit ends after the jobs queued so far. Any thread, any number of times.
   virtual void stop() = 0;

@@ -125,6 +125,8 @@ bool gate::run_batch(std::size_t& budget) noexcept {
     }
   }
   return_reservations();
+  if (served_ != 0)
+    domain_.counters.served.fetch_add(std::exchange(served_, 0), std::memory_order_relaxed);
   w.running = outer;
   return at_rest;
 }
@@ -369,6 +371,7 @@ void gate::run_message(execution_object& object, record* r) noexcept {
   }
   if (r->permit != nullptr)
     hand_on_permit(*r);
+  ++served_;
   dispatched outcome;
   {
     turn_scope scope{*this, object, nullptr};

@@ -108,6 +108,7 @@ private:
   deadline_watch* watch_ = nullptr;
   steady_time now_{};
   steady_time turn_budget_end_{};
+  std::uint64_t served_ = 0; ///< of this batch
   execution_object* returned_to_ = nullptr; ///< reservations of this object that are not in its lane's word yet
   std::uint32_t returned_records_ = 0;
   std::uint64_t returned_bytes_ = 0;

@@ -31,6 +31,8 @@ public:
   bool running_here() const noexcept { return unit_->running_here(); }
   const std::shared_ptr<serial_executor>& unit() const noexcept { return unit_; }
   const clock& time() const noexcept { return *time_; }
+  /// Only inside the unit.
+  unsigned waited_for_processor() { return unit_->waited_for_processor(); }
 
   /// Only inside the unit. An entry already scheduled is moved.
   void schedule(timed& entry, steady_time due) noexcept;

@@ -2,6 +2,7 @@
 
 #include "zlink/execution/boottime_sleeper.hpp"
 #include "zlink/execution/gathering.hpp"
+#include "zlink/execution/processor_wait.hpp"
 #include "zlink/execution/signals_blocked.hpp"
 
 #include <pthread.h>
@@ -174,6 +175,7 @@ public:
   bool running_here() const noexcept override { return state_->running_here(); }
   void alarm_at(steady_time when) override { state_->alarm_at(when); }
   void on_alarm(unique_function<void()> handler) override { state_->on_alarm(std::move(handler)); }
+  unsigned waited_for_processor() override { return wait_.percent(); }
 
   void stop() override {
     state_->begin_stop();
@@ -186,6 +188,7 @@ public:
 
 private:
   std::shared_ptr<serial_state> state_;
+  processor_wait wait_; ///< inside the unit
   std::mutex join_mutex_;
   std::thread thread_;
 };

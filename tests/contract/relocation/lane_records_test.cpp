@@ -7,6 +7,7 @@ namespace {
 
 using words = std::vector<std::string>;
 using zlink::detail::attempt_note;
+using zlink::detail::ready_note;
 using zlink::detail::cutover_mark;
 using zlink::detail::relayed_message;
 using zlink::detail::restore_request;
@@ -79,7 +80,7 @@ TEST_CASE("L-8 L-102 records of another attempt, another move or another node's 
     forge(net, who, s.to, {who, control_command::relay, move, zlink::encode(told)});
     forge(net, who, s.to, {who, control_command::cutover, move, zlink::encode(cutover_mark{number, 9, 1, 1})});
     forge(net, who, s.to, {who, control_command::move_abandoned, move, zlink::encode(attempt_note{number})});
-    forge(net, who, s.from, {who, control_command::relay_ready, move, zlink::encode(attempt_note{number})});
+    forge(net, who, s.from, {who, control_command::relay_ready, move, zlink::encode(ready_note{number})});
     zlink::detail::restore_refused no{number, 6, 12, "forged"};
     forge(net, who, s.from, {who, control_command::restore_refused, move, zlink::encode(no)});
     net.run_until_idle();

@@ -29,6 +29,8 @@ public:
     return part.owned_since ? part.owned_since : part.authority;
   }
 
+  counted_ptr<detour> lasting() noexcept override { return owner_->over_ ? counted_ptr<detour>{} : counted_ptr<detour>::share(this); }
+
 private:
   counted_ptr<ingress_hold> owner_;
   std::uint32_t part_;

@@ -51,6 +51,8 @@ public:
   void follow(std::string target_rid);
   /// Nobody serves it: whoever comes is told so.
   void lose(error why);
+  /// It sends nothing on any more, wherever it still stands. Inside the infrastructure unit.
+  void end() noexcept { over_ = true; }
 
 private:
   class part_detour;
@@ -68,6 +70,7 @@ private:
   const unique_id move_;
   const std::uint64_t number_;
   const std::vector<addressee> parts_;
+  bool over_ = false; ///< the unit's
   mutable std::mutex mutex_;
   mode mode_ = mode::holding;
   std::deque<kept_record> held_;

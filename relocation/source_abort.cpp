@@ -208,6 +208,7 @@ task<bool> source_move::end_instances(error why) {
 }
 
 void source_move::end_detours() {
+  hold_->end();
   for (std::uint32_t i = 0; i < parts_.size(); ++i)
     host_.objects.end_detour(hold_->parts()[i].address, *detours_[i], [] {});
 }

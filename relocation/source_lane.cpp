@@ -187,7 +187,6 @@ task<void> source_move::leave_source() {
   }
   captured_.clear();
   relayed_.clear();
-  bytes{}.swap(payload_);
   for (auto& one : parts_) {
     one.object->fence_off();
     host_.objects.erase(*one.object);

@@ -12,10 +12,8 @@ source_move::source_move(host_runtime& host, relocation_unit unit, placement::no
     record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)),
     sessions_(std::make_shared<session_seals>(host, *unit_.node, id)) {}
 
+/// Anywhere: a turn may hold the last reference.
 source_move::~source_move() {
-  leave_pace();
-  if (sent_bytes_ > taken_bytes_)
-    host_.moving.pace.give_bytes(target_.node_rid, sent_bytes_ - taken_bytes_);
   for (auto* kept : {&captured_, &relayed_})
     for (auto& one : *kept)
       let_go(one);
@@ -24,6 +22,14 @@ source_move::~source_move() {
 void source_move::leave_pace() {
   if (std::exchange(paced_, false))
     host_.moving.pace.leave();
+}
+
+/// What the target has not taken is void, and nothing more is sent.
+void source_move::end_transfer() {
+  if (sent_bytes_ > taken_bytes_)
+    host_.moving.pace.give_bytes(target_.node_rid, sent_bytes_ - taken_bytes_);
+  bytes{}.swap(payload_);
+  sent_bytes_ = taken_bytes_ = 0;
 }
 
 task<unit_end> source_move::run() {
@@ -35,6 +41,7 @@ task<unit_end> source_move::run() {
   auto running = move_out();
   auto end = co_await std::move(running);
   leave_pace();
+  end_transfer();
   co_return end;
 }
 

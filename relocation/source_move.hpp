@@ -100,6 +100,7 @@ private:
   task<bool> end_instances(error why);
   void end_detours();
   void leave_pace();
+  void end_transfer();
   std::chrono::milliseconds interruption() const;
   void start_forgetting();
   task<void> until_forgotten();

@@ -38,8 +38,8 @@ target_move::~target_move() = default;
 void target_move::register_queue() {
   for (std::uint32_t i = 0; i < addresses_.size(); ++i) {
     detours_.push_back(queue_->part(i));
-    const auto former = host_.objects.divert(addresses_[i], detours_[i]);
-    owned_since_.push_back(former ? former->owned_since() : authority_generation{});
+    detours_[i]->note_former(host_.objects.divert(addresses_[i], detours_[i]));
+    owned_since_.push_back(detours_[i]->owned_since());
   }
 }
 

@@ -160,8 +160,8 @@ task<void> target_move::dispose_all() {
 
 task<void> target_move::remove_staging() {
   take_events(false);
-  for (std::uint32_t i = 0; i < addresses_.size(); ++i)
-    host_.objects.end_detour(addresses_[i], *detours_[i], [] {});
+  for (std::uint32_t i = 0; i < addresses_.size(); ++i) // who still asks here is sent on, as before (L-180)
+    host_.objects.replace_detour(addresses_[i], *detours_[i], detours_[i]->lasting());
   queue_->discard(*node_.links);
   auto disposing = dispose_all();
   co_await std::move(disposing);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace zlink::detail {
 
@@ -31,7 +32,15 @@ public:
   virtual answer take(record* r, const passage& how) noexcept = 0;
   virtual void forward(submission message) = 0;
   /// What it sends on was once owned here: the oldest ownership whose routes may still lead here; none: it sends nothing on.
-  virtual authority_generation owned_since() const noexcept { return {}; }
+  virtual authority_generation owned_since() const noexcept { return former_ ? former_->owned_since() : authority_generation{}; }
+
+  /// It stands where that one stood, which may have sent on. Before anybody asks `lasting`.
+  void note_former(counted_ptr<detour> former) noexcept { former_ = std::move(former); }
+  /// What is to send on when this one goes and nothing has come in its place; none: nothing. Inside the infrastructure unit.
+  virtual counted_ptr<detour> lasting() noexcept { return former_ ? former_->lasting() : counted_ptr<detour>{}; }
+
+private:
+  counted_ptr<detour> former_;
 };
 
 } // namespace zlink::detail

@@ -22,6 +22,20 @@ counted_ptr<detour> object_table::divert(std::string_view address, counted_ptr<d
   return by;
 }
 
+void object_table::replace_detour(std::string_view address, const detour& which, counted_ptr<detour> by) {
+  auto& part = shard_of(hashed_address{address});
+  std::lock_guard guard{part.mutex};
+  const auto i = part.detours.find(address);
+  if (i == part.detours.end() || i->second.get() != &which)
+    return;
+  if (!by) {
+    by = std::move(i->second); // released outside of the lock
+    part.detours.erase(i);
+  } else {
+    std::swap(i->second, by);
+  }
+}
+
 bool object_table::erase(hosted_object& object) noexcept {
   const hashed_address key{object};
   auto& part = shard_of(key);

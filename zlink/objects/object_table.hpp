@@ -70,6 +70,8 @@ public:
     part.detours.erase(i);
     return true;
   }
+  /// The same, and another one stands in its place; none: nothing.
+  void replace_detour(std::string_view address, const detour& which, counted_ptr<detour> by);
   /// The same, and the object stands there in its place; also in that of an earlier instance, which has left and does not know
   /// yet that this one has come back.
   template <class F>

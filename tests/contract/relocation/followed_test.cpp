@@ -16,6 +16,10 @@ void hop(mesh& net, std::size_t from, std::size_t to) {
   net.run_until([&] { return seen && lives(net, to, "a"); });
   net.host(from).runtime().moving.on_step = nullptr;
 }
+zlink::task<void> failing_behind(barrier& until) {
+  co_await until.passed();
+  throw std::runtime_error{"not here"};
+}
 /// With what the first owner was when it was owned there.
 struct first_route {
   first_route(mesh& net, std::size_t from) : at(from) {
@@ -84,6 +88,70 @@ TEST_CASE("M-85 M-79 L-181 who sent a message that was followed is told; its nex
   net.kill(s.from); // who would have to pass it on
   CHECK(net.run(count(net.host(s.other), "a", "x", 3)).number == 3);
   CHECK(wire.count(control_command::route_moved) == 1);
+}
+
+TEST_CASE("L-180 L-182 a move back that fails leaves what follows: who still asks the former owner is sent on, then and after the next moves") {
+  for (const int attempts : {1, 2}) {
+    CAPTURE(attempts);
+    stage on;
+    mesh net{{.hosts = 3}};
+    const lane_scene s{net, on};
+    const first_route route{net, s.from};
+    hop(net, s.from, s.to);
+    on.at = [](const std::string& step, const std::string&) {
+      if (step == "restore")
+        throw std::runtime_error{"not here"};
+    };
+    for (int i = 0; i < attempts; ++i)
+      CHECK_FALSE(net.run(start_move(net, "a", s.to, s.from)).left);
+    on.at = nullptr;
+    net.run_until_idle();
+    send_straight(net, s.other, s.from, "a", {"late", 1}, route.fence);
+    net.run_until_idle();
+    CHECK(on.count("handle a late/1") == 1);
+    hop(net, s.to, s.from);
+    hop(net, s.from, s.to);
+    send_straight(net, s.other, s.from, "a", {"late", 2}, route.fence);
+    net.run_until_idle();
+    CHECK(on.count("handle a late/2") == 1);
+  }
+}
+
+TEST_CASE("L-180 L-109 of two moves back that overlap the last that fails leaves what follows") {
+  stage on;
+  mesh net{{.hosts = 3}};
+  const lane_scene s{net, on};
+  const first_route route{net, s.from};
+  hop(net, s.from, s.to);
+  barrier first;
+  on.during = [&](const std::string& step, const std::string&) { return step == "restore" ? failing_behind(first) : zlink::task<void>::done(); };
+  CHECK_FALSE(net.run(start_move(net, "a", s.to, s.from, 2s)).left);
+  auto second = start_move(net, "a", s.to, s.from);
+  net.run_until([&] { return first.waiting() == 2; });
+  first.open();
+  CHECK_FALSE(net.run(std::move(second)).left);
+  net.run_until_idle();
+  send_straight(net, s.other, s.from, "a", {"late", 1}, route.fence);
+  net.run_until_idle();
+  CHECK(on.count("handle a late/1") == 1);
+}
+
+TEST_CASE("L-183 a move back that fails when the following is over brings nothing back") {
+  stage on;
+  mesh net{{.hosts = 3, .adjust = [](std::size_t, zlink::host_options& options) { options.route_cache_max_age = 5s;
+                                                                                     options.message_follow_duration = 10s; }}};
+  const lane_scene s{net, on};
+  const first_route route{net, s.from};
+  hop(net, s.from, s.to);
+  barrier restore;
+  on.hold("restore", restore);
+  CHECK_FALSE(net.run(start_move(net, "a", s.to, s.from, 15s)).left);
+  restore.open();
+  net.run_until_idle();
+  send_straight(net, s.other, s.from, "a", {"late", 1}, route.fence);
+  net.run_until_idle();
+  CHECK(on.count("handle a late/1") == 0);
+  CHECK(net.run(count(net.host(s.other), "a", "x", 1)).number == 1);
 }
 
 TEST_CASE("L-183 followed until the duration is over, counted from the submit; afterwards a request is unavailable") {

@@ -7,6 +7,9 @@
 #include "zlink/messaging/mesh_links.hpp"
 #include "zlink/messaging/remaining_time.hpp"
 
+#include <stdexcept>
+#include <vector>
+
 namespace zlink::detail {
 
 namespace {
@@ -28,7 +31,47 @@ message_header header_of(const record& r, std::string_view address, const reply_
   return header;
 }
 
+/// Half of what the clock can count: so sums of two such times are times, too.
+constexpr std::int64_t longest_carried_ns = steady_duration::max().count() / 2;
+
+void require_valid(const carried_timer& timer) {
+  try {
+    require_valid_timer(timer.name, std::chrono::milliseconds{timer.period_ms}, snapshot_of(timer, {}).options);
+  } catch (const std::invalid_argument& what) {
+    throw decode_error{what.what()};
+  }
+  const auto is_time = [](std::int64_t ns) { return ns >= 0 && ns <= longest_carried_ns; };
+  if (timer.overrun > static_cast<std::uint8_t>(timer_overrun::delay_next_tick) || timer.earliest_index == 0 || !is_time(timer.age_ns)
+      || timer.next_due_ns < 0)
+    throw decode_error{"timer \"" + timer.name + "\" has an impossible progress"};
+}
+
+void require_valid(const carried_part& part) {
+  for (const auto& timer : part.timers)
+    require_valid(timer);
+  std::vector<bool> pending(part.timers.size()); // of a timer one tick waits at most
+  for (const auto& work : part.work) {
+    if (!work.is_tick)
+      continue;
+    if (work.timer >= pending.size() || pending[work.timer])
+      throw decode_error{"a tick that belongs to no timer, or to one whose tick waits already"};
+    pending[work.timer] = true;
+  }
+}
+
 } // namespace
+
+void require_valid(const carried_unit& unit, unit_kind kind) {
+  if (unit.join.has_value() != (kind == unit_kind::joining_actor))
+    throw decode_error{"a Join where none belongs, or none where one does"};
+  if (unit.owes_completion && kind != unit_kind::spot_wide)
+    throw decode_error{"readiness of a unit that cannot signal it"};
+  for (const auto& part : unit.parts) {
+    require_valid(part);
+    if (part.session && kind != unit_kind::spot_wide && !is_actor_unit(kind))
+      throw decode_error{"a session of a Spot"};
+  }
+}
 
 // -- timers -----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // What a move takes along: state, work that has not started, timers (L-65, L-75).
 #pragma once
 
+#include "relocation/unit.hpp"
 #include "zlink/objects/object_timers.hpp"
 #include "zlink/packet.hpp"
 #include "zlink/session/session_binding.hpp"
@@ -70,6 +71,9 @@ ZLINK_PACKET(carried_work, "zlink.move.work", is_tick, timer, frame)
 ZLINK_PACKET(carried_part, "zlink.move.content", type, has_state, state, timers, work, session)
 ZLINK_PACKET(carried_join, "zlink.move.join", spot_id, spot_generation, operation_id, reply)
 ZLINK_PACKET(carried_unit, "zlink.move.unit", parts, join, owes_completion)
+
+/// Nothing in it is what no source of such a unit writes: a peer may be newer, or worse. Throws `decode_error` that says what.
+void require_valid(const carried_unit& unit, unit_kind kind);
 
 carried_timer carried(const timer_snapshot& timer);
 /// `on_the_way`: how long it has been under way, as far as this host knows.

@@ -78,11 +78,33 @@ std::shared_ptr<target_move> moves::target(unique_id move) const {
   return i == targets_.end() ? nullptr : i->second;
 }
 
+namespace {
+
+bool has_parts_of(unit_kind kind, const std::vector<moving_part>& parts) {
+  const auto members = std::ranges::count(parts, true, &moving_part::actor);
+  if (is_actor_unit(kind))
+    return parts.size() == 1 && members == 1;
+  return !parts.front().actor && static_cast<std::size_t>(members) == parts.size() - 1 && (kind == unit_kind::spot_wide || members == 0);
+}
+
+/// What a peer says that has no such word.
+restore_refused known(restore_refused told) {
+  if (told.reason == 0 || told.reason > static_cast<std::uint8_t>(relocate_reason::operation_in_progress))
+    told.reason = static_cast<std::uint8_t>(relocate_reason::relocation_failed);
+  if (told.kind > static_cast<std::uint8_t>(error_kind::invalid_configuration))
+    told.kind = static_cast<std::uint8_t>(error_kind::internal_failure);
+  return told;
+}
+
+} // namespace
+
 /// The temporary queue is there before the next packet is looked at (L-100).
 void moves::begin_target(node_runtime& node, link_session& link, unique_id move, byte_view body) {
   auto request = decode<restore_request>(body);
   if (request.parts.empty() || request.kind > last_unit_kind || request.attempt == 0)
     throw decode_error{"a Restore request without parts, attempt or kind"};
+  if (!has_parts_of(static_cast<unit_kind>(request.kind), request.parts))
+    throw decode_error{"a Restore request with parts that no unit of its kind has"};
   if (request.source_lifecycle != link.peer().lifecycle.value || request.target_lifecycle != node.identity.lifecycle.value)
     throw decode_error{"a Restore request of another run of the node"};
   std::shared_ptr<target_move> made;
@@ -175,7 +197,7 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
       return;
     }
     case control_command::restore_refused: {
-      auto what = decode<restore_refused>(body);
+      auto what = known(decode<restore_refused>(body));
       const auto attempt = what.attempt;
       tell_source(link, move, attempt, [what = std::move(what)](source_move& one) mutable { one.refused(std::move(what)); });
       return;

@@ -24,7 +24,7 @@ std::vector<object_generation> generations_of(const restore_request& request) {
 
 target_move::target_move(host_runtime& host, node_runtime& node, const std::string& source, unique_id move, restore_request request)
   : id(move), host_(host), node_(node), source_(source), request_(std::move(request)), arrived_(host.time->now()),
-    valid_until_(arrived_ + std::chrono::milliseconds{request_.left_ms}),
+    valid_until_(arrived_ + std::clamp(std::chrono::milliseconds{request_.left_ms}, std::chrono::milliseconds{0}, defaults::longest_timeout)),
     queue_(new_counted<temporary_queue>(generations_of(request_))), wake_(*host.infra), members_(request_.parts.size()),
     record_(std::make_shared<target_record>(host, node, source_, move, request_)) {
   for (const auto& part : request_.parts)
@@ -217,6 +217,7 @@ target_move::failure target_move::check_payload() {
     return refusal{relocate_reason::relocation_failed, {error_kind::data_lost, "the payload is not what was announced"}};
   try {
     content_ = decode<carried_unit>(payload_);
+    require_valid(content_, static_cast<unit_kind>(request_.kind));
   } catch (const decode_error& what) {
     return refusal{relocate_reason::relocation_failed, {error_kind::data_lost, what.what()}};
   }

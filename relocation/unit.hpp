@@ -21,6 +21,9 @@ enum class unit_kind : std::uint8_t {
   joining_actor,  ///< one Actor whose Join leads to a User Spot of another node (J-90)
 };
 inline constexpr std::uint8_t last_unit_kind = static_cast<std::uint8_t>(unit_kind::joining_actor);
+constexpr bool is_actor_unit(unit_kind kind) noexcept {
+  return kind == unit_kind::entry_actor || kind == unit_kind::member_actor || kind == unit_kind::joining_actor;
+}
 
 /// What the Join of an Actor needs where the Actor arrives.
 struct join_ticket {

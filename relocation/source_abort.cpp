@@ -190,9 +190,26 @@ task<void> source_move::dispose_parts(error why) {
     auto telling = tell_closing(spot_close_reason::host_shutdown);
     co_await std::move(telling);
   }
+  auto leaving = leave_spot();
+  co_await std::move(leaving);
   auto ending = end_instances(std::move(why));
   co_await std::move(ending);
   end_detours(); // from here on the row says it
+}
+
+/// The Spot of a lone Actor stays here. It counts nobody who has gone, and no turn of it meets an Actor without its instance.
+task<void> source_move::leave_spot() {
+  auto member = unit_.lead->is_actor() ? counted_ptr<actor_object>::share(static_cast<actor_object*>(unit_.lead.get())) : nullptr;
+  auto spot = member ? member->spot() : nullptr;
+  if (!spot)
+    return task<void>::done();
+  auto gone = new_counted<operation<void>>();
+  gone->dispatcher = host_.infra->unit();
+  spot->home().post([spot, member, gone] {
+    spot->members().remove(*member);
+    gone->set(result<void>{});
+  });
+  return task<void>{std::move(gone)};
 }
 
 /// In one turn: the gate is that of all of them.

@@ -242,10 +242,9 @@ task<void> source_move::close_instance() {
       auto pausing = placement::pause(*host_.infra, std::chrono::milliseconds{1});
       co_await std::move(pausing);
     }
-  } else if (lead->is_actor()) {
-    auto member = counted_ptr<actor_object>::share(static_cast<actor_object*>(lead.get()));
-    if (auto spot = member->spot())
-      spot->home().post([spot, member] { spot->members().remove(*member); });
+  } else {
+    auto leaving = leave_spot();
+    co_await std::move(leaving);
   }
   auto ending = end_instances({error_kind::unavailable, "it has moved to another node"});
   co_await std::move(ending);

@@ -97,6 +97,7 @@ private:
   task<void> withdraw();
   task<void> settle_lost();
   task<void> dispose_parts(error why);
+  task<void> leave_spot();
   task<bool> end_instances(error why);
   void end_detours();
   void leave_pace();

@@ -9,6 +9,7 @@
 #include "zlink/task.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +21,6 @@
 namespace zlink::detail {
 
 class host_runtime;
-class link_session;
 class node_runtime;
 struct control_answer;
 struct join_question;
@@ -75,8 +75,10 @@ public:
   /// Its client has gone: the Spot that it belongs to when the Spot's turn comes is told, among joins and leaves (J-41, J-140).
   /// Ends when the callback has; a failure is recorded, and changes nothing.
   task<void> tell_disconnected(counted_ptr<actor_object> actor);
-  /// Another node asks whether one of its Actors may come to a Spot of this one (J-90, J-97, J-98).
-  task<control_answer> serve_join(node_runtime& node, bytes question, link_session& link);
+  /// Another node asks whether one of its Actors may come to a Spot of this one (J-90, J-97, J-98). Asks the gate each time.
+  task<control_answer> serve_join(node_runtime& node, join_question asked, steady_time due);
+  /// Behind the deadline of its Join, for who has been let in.
+  static constexpr std::chrono::seconds stays_expected{5};
   /// The Actor has come to stay, and waits: its Spot is told, then the Actor, then its messages go on (J-90, J-102).
   task<void> finish_join(counted_ptr<actor_object> actor, join_ticket ticket);
   /// The Actor belongs to a Spot of another node now: the Spot that it leaves is told, one-way (J-84). Before it is disposed of.

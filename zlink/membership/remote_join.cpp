@@ -1,8 +1,6 @@
 // A Join that leads to a User Spot of another node: the gate there is asked, then the Actor moves (chapter 05, section 7).
 #include "zlink/codec.hpp"
 #include "zlink/membership/join_state.hpp"
-#include "zlink/messaging/link_session.hpp"
-#include "zlink/messaging/mesh_links.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/candidates.hpp"
 #include "zlink/placement/capacity.hpp"
@@ -10,8 +8,6 @@
 namespace zlink::detail {
 
 namespace {
-
-constexpr std::chrono::seconds stays_expected{5}; // behind the deadline of its Join
 
 std::vector<std::byte> as_bytes(const std::string& text) {
   const auto* first = reinterpret_cast<const std::byte*>(text.data());
@@ -36,6 +32,12 @@ error_kind kind_of(const unit_end& end) noexcept {
     case relocate_reason::shutdown_requested: return error_kind::shutting_down;
     default: return end.kind;
   }
+}
+
+/// A Spot that has let somebody in expects him no more.
+void not_coming(const counted_ptr<spot_object>& spot) {
+  if (spot)
+    spot->home().post([spot] { spot->members().expected_came(); });
 }
 
 } // namespace
@@ -189,16 +191,10 @@ task<std::optional<error>> memberships::why_not_here(std::string spot_id) {
   co_return error{error_kind::not_found, "there is no " + described(spot_id)};
 }
 
-task<control_answer> memberships::serve_join(node_runtime& node, bytes question, link_session& link) {
-  const auto asked = decode<join_question>(question);
-  const auto& peer = link.peer();
-  if (asked.route.source_rid != peer.rid || asked.route.source_lifecycle != peer.lifecycle.value
-      || asked.route.target_rid != node.identity.node_rid || asked.route.target_lifecycle != node.identity.lifecycle.value)
-    co_return failed_answer({error_kind::unavailable, "the question was for another run of a node"});
+task<control_answer> memberships::serve_join(node_runtime& node, join_question asked, steady_time due) {
   if (auto why = host_.refuse(host_work::placement_here)) // J-164
     co_return failed_answer(*why);
-  const auto due = host_.time->now() + std::clamp(std::chrono::milliseconds{asked.route.left_ms}, std::chrono::milliseconds{0}, defaults::longest_timeout);
-  placement::node_identity source{node.mesh_name(), peer.rid, peer.lifecycle};
+  placement::node_identity source{node.mesh_name(), asked.route.source_rid, {asked.route.source_lifecycle}};
   auto checking = check_row(asked, std::move(source));
   if (auto failed = co_await std::move(checking))
     co_return failed_answer(*failed);
@@ -215,8 +211,7 @@ task<control_answer> memberships::serve_join(node_runtime& node, bytes question,
     try {
       answer.reply = as_bytes(encode_request(*response->reply, host_).bytes);
     } catch (...) {
-      if (expected_by)
-        expected_by->home().post([expected_by] { expected_by->members().expected_came(); });
+      not_coming(expected_by);
       co_return failed_answer({error_kind::internal_failure, "the reply of on_actor_join: " + text_of_current_exception()});
     }
   }
@@ -224,20 +219,21 @@ task<control_answer> memberships::serve_join(node_runtime& node, bytes question,
   answer.generation = spot->generation().value;
   if (response->accepted)
     expect(asked.operation_id, asked.actor_id, std::move(expected_by), due + stays_expected);
-  else if (expected_by)
-    expected_by->home().post([expected_by] { expected_by->members().expected_came(); });
+  else
+    not_coming(expected_by);
   co_return answer;
 }
 
 /// The Spot stays for it, but not for ever (J-94): as long as it may come, and while it is on its way.
 void memberships::expect(const std::string& operation_id, const std::string& actor_id, counted_ptr<spot_object> spot, steady_time until) {
-  expected_.insert_or_assign(operation_id, std::move(spot));
+  not_coming(take_expected(operation_id));
+  expected_.emplace(operation_id, std::move(spot));
   host_.infra->post_after(until - host_.time->now(), [this, operation_id, actor_id] {
     auto late = take_expected(operation_id);
     if (late && host_.moving.arrives(actor_address(actor_id)))
       expect(operation_id, actor_id, std::move(late), host_.time->now() + stays_expected);
-    else if (late)
-      late->home().post([late] { late->members().expected_came(); });
+    else
+      not_coming(late);
   });
 }
 

@@ -157,7 +157,7 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
       auto serving = serve_destroy(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else if (command == static_cast<std::uint16_t>(control_command::ask_join)) {
-      auto serving = host_.actors.serve_join(node, std::move(body), *link);
+      auto serving = serve_join(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else {
       answer = answer_of({error_kind::protocol_error, "an unknown question"});
@@ -193,13 +193,9 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
   made.due = host_.time->now() + left_of(question.route.left_ms);
   if (auto why = misdirected(question.route, node, link))
     co_return answer_of(*why);
-  if (auto running = serving_.find(operation); running != serving_.end()) {
-    auto waiting = new_counted<zlink::detail::operation<control_answer>>(); // the same question again: one run, two answers
-    waiting->dispatcher = host_.infra->unit();
-    running->second.push_back(waiting);
-    co_return co_await task<control_answer>{std::move(waiting)};
-  }
-  serving_[operation];
+  const asked same{question.route.source_rid, question.route.source_lifecycle, operation};
+  if (auto before = served_before(same))
+    co_return co_await std::move(*before);
   auto looking = kept_answer(node, made);
   auto kept = co_await std::move(looking);
   control_answer answer;
@@ -210,11 +206,53 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
     auto built = co_await std::move(building);
     answer = built ? created_answer(*built) : answer_of(built.error());
   }
-  auto told = std::move(serving_[operation]);
-  serving_.erase(operation);
-  for (auto& waiting : told)
-    waiting->set(result<control_answer>{answer});
+  tell_all(same, answer, std::nullopt); // the store has it from now on
   co_return answer;
+}
+
+/// The gate decides once (J-91): who asks again, since the answer was lost, hears the same as long as the Actor may come.
+task<control_answer> creations::serve_join(node_runtime& node, operation_id operation, bytes body, link_session& link) {
+  auto question = decode<join_question>(body);
+  if (auto why = misdirected(question.route, node, link))
+    co_return answer_of(*why);
+  const asked same{question.route.source_rid, question.route.source_lifecycle, operation};
+  if (auto before = served_before(same))
+    co_return co_await std::move(*before);
+  const auto due = host_.time->now() + left_of(question.route.left_ms);
+  outcome_of<control_answer> deciding{host_.actors.serve_join(node, std::move(question), due)};
+  auto decided = co_await deciding;
+  auto answer = decided                  ? std::move(*decided)
+                : decided.is_cancelled() ? answer_of({error_kind::internal_failure, "cancelled"})
+                                         : answer_of(decided.error());
+  tell_all(same, answer, due + memberships::stays_expected);
+  co_return answer;
+}
+
+/// The same question again: it waits for the run that is under way, or has its answer. Nothing: this is the first time, and
+/// `tell_all` follows.
+std::optional<task<control_answer>> creations::served_before(const asked& question) {
+  const auto [at, is_first] = serving_.try_emplace(question);
+  if (is_first)
+    return std::nullopt;
+  if (at->second.answer)
+    return make_ready_task(result<control_answer>{*at->second.answer});
+  auto waiting = new_counted<operation<control_answer>>();
+  waiting->dispatcher = host_.infra->unit();
+  at->second.again.push_back(waiting);
+  return task<control_answer>{std::move(waiting)};
+}
+
+void creations::tell_all(const asked& question, const control_answer& answer, std::optional<steady_time> kept_until) {
+  const auto at = serving_.find(question);
+  const auto again = std::move(at->second.again);
+  if (kept_until) {
+    at->second.answer = answer;
+    host_.infra->post_after(*kept_until - host_.time->now(), [this, question] { serving_.erase(question); });
+  } else {
+    serving_.erase(at);
+  }
+  for (const auto& waiting : again)
+    waiting->set(result<control_answer>{answer});
 }
 
 control_answer creations::created_answer(const spot_create_result& built) {

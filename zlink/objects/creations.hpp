@@ -11,6 +11,7 @@
 #include "zlink/placement/transitions.hpp"
 #include "zlink/task.hpp"
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <optional>
@@ -83,9 +84,23 @@ private:
   task<bool> finish_reservation(placement::observed_object seen, placement::reservation_end end, steady_time due, bool commit);
   task<result<spot_create_result>> ask_target(node_runtime& node, placement::node_identity target, reservation made);
   task<control_answer> serve_create(node_runtime& node, operation_id operation, bytes body, link_session& link);
+  task<control_answer> serve_join(node_runtime& node, operation_id operation, bytes body, link_session& link);
   task<control_answer> serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link);
   task<control_answer> serve_destroy(node_runtime& node, operation_id operation, bytes body, link_session& link);
   void note_closed(operation_id operation);
+  /// Which question, of whom.
+  struct asked {
+    std::string rid;
+    std::uint64_t lifecycle = 0;
+    operation_id operation;
+    friend auto operator<=>(const asked&, const asked&) = default;
+  };
+  struct served {
+    std::vector<counted_ptr<operation<control_answer>>> again; ///< asked again meanwhile
+    std::optional<control_answer> answer;                      ///< kept for who asks later
+  };
+  std::optional<task<control_answer>> served_before(const asked& question);
+  void tell_all(const asked& question, const control_answer& answer, std::optional<steady_time> kept_until);
   control_answer created_answer(const spot_create_result& built);
   std::string encode_reply(const message& reply);
   task<std::optional<control_answer>> kept_answer(node_runtime& node, const reservation& made);
@@ -95,8 +110,7 @@ private:
   void open(hosted_object& object, node_runtime& node);
 
   host_runtime& host_;
-  /// Creations under way for other nodes, with those that asked again meanwhile (C-75).
-  std::map<operation_id, std::vector<counted_ptr<operation<control_answer>>>> serving_;
+  std::map<asked, served> serving_; ///< creations and Joins for other nodes: each question runs once, however often it comes (C-75)
   std::set<operation_id> closed_; ///< closes that ended well lately, for a question that comes again
 };
 

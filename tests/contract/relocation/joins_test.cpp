@@ -1,5 +1,6 @@
 // A Join to a room of another node (05 section 7).
 #include "tests/contract/relocation/apart_scene.hpp"
+#include "zlink/messaging/mesh_links.hpp"
 
 namespace relocation_test {
 namespace {
@@ -96,6 +97,65 @@ TEST_CASE("J-103 J-113 J-117 a restore that fails: the Join fails, the Actor run
   on.at = nullptr;
   go_to(net, on, "ada", s.room); // nothing is in the way of the next
   CHECK(net.run(say(net.host(0), "ada", "there")).rid == rid_of(net, s.there));
+}
+
+// -- asked, and asked again -------------------------------------------------------------------------------------------
+
+bool linked(mesh& net, std::size_t a, std::size_t b) {
+  const auto ready = [&](std::size_t from, std::size_t to) {
+    return net.host(from).runtime().find_node("m")->links->ready_link(rid_of(net, to)) != nullptr;
+  };
+  return ready(a, b) && ready(b, a);
+}
+bool may_close(mesh& net, std::size_t host, const std::string& room) {
+  const auto found = net.run(net.host(host).spots().find(room));
+  REQUIRE(found);
+  return net.run(net.host(host).spots().close(*found));
+}
+
+TEST_CASE("C-75 C-114 J-91 J-150 a gate whose answer was lost is asked once: the same answer comes by the next link, and nobody stays expected") {
+  enum class lost { while_it_decides, with_its_answer, twice };
+  for (const auto when : {lost::while_it_decides, lost::with_its_answer, lost::twice}) {
+    for (const bool declined : {false, true}) {
+      CAPTURE(static_cast<int>(when));
+      CAPTURE(declined);
+      stage on;
+      barrier gate;
+      mesh net{{.hosts = 3, .max_link_delay = 2ms}};
+      net.start(serve_rooms(on));
+      const apart s{net, on};
+      static_cast<room*>(net.host(s.there).runtime().objects.find(s.room)->application())->declines = declined;
+      const auto break_links = [&] {
+        net.lose_links(s.here, s.there);
+        net.run_until([&] { return linked(net, s.here, s.there); });
+        net.advance(100ms); // asked again
+      };
+      on.hold("gate", gate);
+      net.run(net.host(0).actors().send_to_actor("ada", enter{s.room}).submit());
+      net.run_until([&] { return gate.waiting() == 1; });
+      if (when == lost::with_its_answer) {
+        net.mute(s.there, s.here);
+        gate.open();
+        net.run_until_idle();
+        net.lose_links(s.here, s.there);
+        net.heal();
+      } else {
+        break_links();
+        if (when == lost::twice)
+          break_links();
+        gate.open();
+      }
+      net.run_until([&] { return on.count("completed ada") == 1; });
+      net.run_until_idle();
+      CHECK(on.count("gate " + s.room) == 1);
+      CHECK(on.count(declined ? "completed ada rejected" : "completed ada accepted") == 1);
+      CHECK(on.count("joined " + s.room + " ada") == (declined ? 0 : 1));
+      if (!declined)
+        go_to(net, on, "ada", "");
+      CHECK(on.count("completed ada") == (declined ? 1 : 2));
+      CHECK(may_close(net, s.there, s.room)); // it expects nobody
+    }
+  }
 }
 
 } // namespace

@@ -165,6 +165,8 @@ task<void> target_move::remove_staging() {
   queue_->discard(*node_.links);
   auto disposing = dispose_all();
   co_await std::move(disposing);
+  if (content_.join)
+    host_.actors.comes_no_more(content_.join->operation_id);
   record_->release();
   host_.moving.step(move_step::staging_removed, address());
 }

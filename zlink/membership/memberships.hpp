@@ -81,6 +81,8 @@ public:
   static constexpr std::chrono::seconds stays_expected{5};
   /// The Actor has come to stay, and waits: its Spot is told, then the Actor, then its messages go on (J-90, J-102).
   task<void> finish_join(counted_ptr<actor_object> actor, join_ticket ticket);
+  /// The move of that Join came to nothing here: the Spot that has let the Actor in does not wait for it any longer (J-94).
+  void comes_no_more(const std::string& operation_id);
   /// The Actor belongs to a Spot of another node now: the Spot that it leaves is told, one-way (J-84). Before it is disposed of.
   void left_by_join(counted_ptr<actor_object> actor);
   /// The host has lost the token that its objects are bound to: Actors end without touching their rows (S-44).

@@ -224,7 +224,8 @@ task<control_answer> memberships::serve_join(node_runtime& node, join_question a
   co_return answer;
 }
 
-/// The Spot stays for it, but not for ever (J-94): as long as it may come, and while it is on its way.
+/// The Spot stays for it, but not for ever (J-94): as long as it may come, and while it is on its way. A move that is refused or
+/// dropped here ends that earlier; of one that never begins the Spot hears nothing.
 void memberships::expect(const std::string& operation_id, const std::string& actor_id, counted_ptr<spot_object> spot, steady_time until) {
   not_coming(take_expected(operation_id));
   expected_.emplace(operation_id, std::move(spot));
@@ -245,6 +246,8 @@ counted_ptr<spot_object> memberships::take_expected(const std::string& operation
   expected_.erase(i);
   return spot;
 }
+
+void memberships::comes_no_more(const std::string& operation_id) { not_coming(take_expected(operation_id)); }
 
 task<void> memberships::finish_join(counted_ptr<actor_object> actor, join_ticket ticket) {
   const auto expected = take_expected(ticket.operation_id);

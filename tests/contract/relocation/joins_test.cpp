@@ -158,5 +158,37 @@ TEST_CASE("C-75 C-114 J-91 J-150 a gate whose answer was lost is asked once: the
   }
 }
 
+TEST_CASE("J-94 J-103 J-150 C-114 a move that the target refused or dropped is expected no more: the room closes when the Join has ended") {
+  enum class end { refused, abandoned, link_lost };
+  for (const auto how : {end::refused, end::abandoned, end::link_lost}) {
+    CAPTURE(static_cast<int>(how));
+    stage on;
+    barrier restore;
+    mesh net{{.hosts = 3, .max_link_delay = 2ms}};
+    net.start(serve_rooms(on));
+    const apart s{net, on};
+    on.hold("restore", restore);
+    if (how == end::refused)
+      on.at = [](const std::string& step, const std::string&) {
+        if (step == "restore")
+          throw std::runtime_error{"no"};
+      };
+    bool removed = false;
+    net.host(s.there).runtime().moving.on_step = [&](move_step step, const std::string&) { removed = removed || step == move_step::staging_removed; };
+    net.run(net.host(0).actors().send_to_actor("ada", enter{s.room}).submit());
+    if (how == end::link_lost) {
+      net.run_until([&] { return restore.waiting() == 1; });
+      net.lose_links(s.here, s.there);
+      restore.open();
+    } else if (how == end::abandoned) { // out of time
+      net.run_until([&] { return on.count("completed ada failed deadline_exceeded") == 1; });
+      restore.open();
+    }
+    net.run_until([&] { return on.count("completed ada failed") == 1 && removed; });
+    CHECK(may_close(net, s.there, s.room));
+    CHECK(net.run(say(net.host(0), "ada", "on")).rid == rid_of(net, s.here));
+  }
+}
+
 } // namespace
 } // namespace relocation_test

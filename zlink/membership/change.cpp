@@ -1,6 +1,7 @@
 // A change of membership that is decided: the store says it, the Actor moves in, both Spots are told (J-6, J-80 to J-86).
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/member_steps.hpp"
+#include "zlink/membership/timed_question.hpp"
 #include "zlink/objects/build_step.hpp"
 #include "zlink/placement/aggregates.hpp"
 #include "zlink/placement/pause.hpp"
@@ -39,15 +40,23 @@ task<std::optional<error>> memberships::commit(counted_ptr<actor_object> actor, 
   const auto late = [&] { return host_.time->now() >= due; };
   const auto too_late = [&] { return error{error_kind::deadline_exceeded, "the change of " + described(actor->address()) + " could not be committed in time"}; };
   std::optional<std::string> doubtful; // the version that an attempt of unknown end started from
+  const auto read = [&](std::string_view address) {
+    auto reading = host_.repository->read_object(address);
+    return doubtful ? std::move(reading) : within(*host_.infra, std::move(reading), due, "the Location Store");
+  };
   for (std::chrono::milliseconds pause = first_pause;;) {
     if (!doubtful && late())
       co_return too_late();
-    auto reading_spot = host_.repository->read_object(spot->id());
-    const auto spot_read = co_await std::move(reading_spot);
-    auto reading_actor = host_.repository->read_object(actor->address());
-    const auto actor_read = co_await std::move(reading_actor);
-    const auto* at = placement::seen_in(spot_read);
-    const auto* seen = placement::seen_in(actor_read);
+    outcome_of<placement::read_outcome<placement::object_record>> reading_spot{read(spot->id())};
+    const auto spot_read = co_await reading_spot;
+    if (!spot_read)
+      co_return spot_read.error();
+    outcome_of<placement::read_outcome<placement::object_record>> reading_actor{read(actor->address())};
+    const auto actor_read = co_await reading_actor;
+    if (!actor_read)
+      co_return actor_read.error();
+    const auto* at = placement::seen_in(*spot_read);
+    const auto* seen = placement::seen_in(*actor_read);
     if (at != nullptr && seen != nullptr) {
       const auto* row = placement::row_in(*seen);
       if (row == nullptr || row->generation != actor->generation())

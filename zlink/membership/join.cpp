@@ -3,6 +3,7 @@
 #include "zlink/host/host_runtime.hpp"
 #include "zlink/membership/join_state.hpp"
 #include "zlink/membership/member_steps.hpp"
+#include "zlink/membership/timed_question.hpp"
 #include "zlink/membership/work_count.hpp"
 #include "zlink/messaging/body_codec.hpp"
 #include "zlink/objects/build_step.hpp"
@@ -43,41 +44,6 @@ bool can_leave(record* served, host_runtime& host) {
   } catch (...) {
     return false; // whoever sends the reply says so
   }
-}
-
-/// Something that is asked within a time; touched in the unit. The first end is the one that counts.
-template <class T>
-class timed_question final : public counted, public timed {
-public:
-  timed_question(infrastructure& unit, std::string late, std::shared_ptr<std::atomic<bool>> over)
-    : unit_(unit), late_(std::move(late)), over_(std::move(over)), ended_(new_counted<operation<T>>()) {
-    ended_->dispatcher = unit.unit();
-  }
-  task<T> answer() const { return task<T>{ended_}; }
-  void end(result<T> outcome) noexcept {
-    unit_.unschedule(*this);
-    over_->store(true); // before anybody hears of it: nothing begins after that (J-118)
-    if (!ended_->done())
-      ended_->set(std::move(outcome));
-  }
-  void expired() noexcept override { end(error{error_kind::deadline_exceeded, late_ + " did not answer in time"}); }
-  void dropped() noexcept override { end(error{error_kind::shutting_down, "the host has ended"}); }
-
-private:
-  infrastructure& unit_;
-  std::string late_;
-  std::shared_ptr<std::atomic<bool>> over_;
-  counted_ptr<operation<T>> ended_;
-};
-
-/// Ends with what `asked` ends with, or with `deadline_exceeded` when the time is over; `asked` is left to itself then.
-/// `over`: becomes true when nobody waits any more.
-template <class T>
-task<T> within(infrastructure& unit, task<T> asked, steady_time due, std::string late, std::shared_ptr<std::atomic<bool>> over) {
-  auto question = new_counted<timed_question<T>>(unit, std::move(late), std::move(over));
-  unit.schedule(*question, due);
-  start_coroutine(as_result(std::move(asked)), [question](result<result<T>> outcome) { question->end(std::move(*outcome)); });
-  return question->answer();
 }
 
 } // namespace
@@ -138,7 +104,7 @@ void memberships::activate(join_ptr j) {
 
 task<void> memberships::run(join_ptr j) {
   const work_count counted{*this};
-  outcome_of<join_completion> deciding{decide(*j)};
+  outcome_of<join_completion> deciding{decide(j)};
   auto decided = co_await deciding;
   auto end = decided ? std::move(*decided) : failed_with(decided.is_cancelled() ? error{error_kind::internal_failure, "cancelled"} : decided.error());
   if (j->expected_by)
@@ -152,12 +118,13 @@ task<void> memberships::run(join_ptr j) {
   co_await std::move(completing);
 }
 
-task<join_completion> memberships::decide(join& j) {
+task<join_completion> memberships::decide(join_ptr which) {
+  auto& j = *which;
   if (auto why = host_.refuse(host_work::placement_away))
     co_return failed_with(std::move(*why));
   if (host_.time->now() >= j.due)
     co_return failed_with({error_kind::deadline_exceeded, "the handler that registered the Join took all of its time"});
-  auto finding = find_target(j);
+  auto finding = within(*host_.infra, find_target(which), j.due, "the Location Store");
   auto found = co_await std::move(finding);
   if (!found)
     co_return failed_with(found.error());
@@ -201,7 +168,9 @@ task<join_completion> memberships::decide(join& j) {
   co_return end;
 }
 
-task<result<memberships::target>> memberships::find_target(const join& j) {
+/// Whoever waited for it may be gone by the end.
+task<result<memberships::target>> memberships::find_target(join_ptr which) {
+  const auto& j = *which;
   if (!j.spot_id) {
     if (!host_.refuse(host_work::placement_here) && host_.find_node(j.actor->mesh_name())->entry != nullptr)
       co_return find_entry_target(j);

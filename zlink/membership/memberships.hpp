@@ -115,8 +115,8 @@ private:
   void activate(join_ptr j);
   void discard(const join& j);
   task<void> run(join_ptr j);
-  task<join_completion> decide(join& j);
-  task<result<target>> find_target(const join& j);
+  task<join_completion> decide(join_ptr which);
+  task<result<target>> find_target(join_ptr which);
   task<result<target>> find_user_target(const join& j);
   target find_entry_target(const join& j);
   /// Lets in: then the Spot expects the Actor, and `expected_by` is the Spot.

@@ -1,6 +1,7 @@
 // A Join that leads to a User Spot of another node: the gate there is asked, then the Actor moves (chapter 05, section 7).
 #include "zlink/codec.hpp"
 #include "zlink/membership/join_state.hpp"
+#include "zlink/membership/timed_question.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/candidates.hpp"
 #include "zlink/placement/capacity.hpp"
@@ -61,8 +62,10 @@ task<result<control_answer>> memberships::ask_elsewhere(const join& j, placement
   question.route.target_rid = where.node_rid;
   question.route.target_lifecycle = where.lifecycle.value;
   question.route.left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(j.due - host_.time->now()).count();
-  auto asking = host_.spots.ask(where.mesh_name, where.node_rid, static_cast<std::uint16_t>(control_command::ask_join),
-                                host_.random->next_id(), encode(question), j.due);
+  auto asking = within(*host_.infra,
+                       host_.spots.ask(where.mesh_name, where.node_rid, static_cast<std::uint16_t>(control_command::ask_join),
+                                       host_.random->next_id(), encode(question), j.due),
+                       j.due, "the node of " + described(*j.spot_id));
   auto answer = co_await std::move(asking);
   if (answer->kind)
     co_return error{static_cast<error_kind>(*answer->kind), answer->text};

@@ -139,7 +139,7 @@ TEST_CASE("J-60 a handler may register as long as it runs, also when it has yiel
 }
 
 TEST_CASE("J-68 J-55 one deadline, counted from defer, wherever the Join is then, and told once") {
-  for (const std::string where : {"in the handler", "at the gate", "before the gate", "at rest", "at the store"}) {
+  for (const std::string where : {"in the handler", "at the gate", "before the gate", "at rest", "at the store", "at the look-up", "at the rows"}) {
     CAPTURE(where);
     scene s;
     auto& net = s.net;
@@ -150,7 +150,7 @@ TEST_CASE("J-68 J-55 one deadline, counted from defer, wherever the Join is then
     std::vector<std::chrono::nanoseconds> told;
     on.handler = [&](zlink::actor& who, const std::string&) -> zlink::task<void> {
       deferred = net.elapsed();
-      who.context().join_spot("r").timeout(3s).defer();
+      who.context().join_spot(where == "at the look-up" ? "elsewhere" : "r").timeout(3s).defer();
       if (where == "at rest") { // the handler ends before what it has started
         auto asking = who.context().outbound().request_to_spot("helper", say{"wait"}).timeout(60s).submit<said>();
         std::move(asking).then([](zlink::result<said>) {});
@@ -176,9 +176,14 @@ TEST_CASE("J-68 J-55 one deadline, counted from defer, wherever the Join is then
         const bool hers = call.what == store_operation::write && call.touches(zlink::placement::actor_key("ada"));
         return hers ? store_fault::conflict : store_fault::none;
       });
+    if (where == "at the look-up" || where == "at the rows") // a store that is silent for longer than that
+      net.faults(0).set_rule([key = zlink::placement::spot_key(where == "at the rows" ? "r" : "elsewhere")](const store_call& call) {
+        return call.what == store_operation::read && call.key == key ? store_fault::hold_reply : store_fault::none;
+      });
     auto asked = talk(net.host(0), "ada", "go", 60s);
     net.advance(2'999ms);
     CHECK(told.empty());
+    CHECK((net.faults(0).held() == 1) == (where == "at the look-up" || where == "at the rows"));
     if (where == "in the handler") {
       net.advance(2s);
       CHECK(told.empty());
@@ -188,6 +193,10 @@ TEST_CASE("J-68 J-55 one deadline, counted from defer, wherever the Join is then
     open.open();
     net.faults(0).set_rule({});
     net.run(std::move(asked));
+    on.handler = nullptr;
+    CHECK(net.run(talk(net.host(0), "ada", "on")).word == "on"); // held up by nobody
+    if (where == "at the rows") // the other answer comes with the end of the host, or never
+      net.faults(0).release_all();
     net.advance(10s);
     REQUIRE(told.size() == 1);
     REQUIRE(on.ends.size() == 1);

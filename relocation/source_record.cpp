@@ -9,7 +9,7 @@ namespace zlink::detail {
 
 namespace {
 
-constexpr std::chrono::seconds forget_patience{10}; // for records that only say too much
+constexpr std::chrono::seconds forget_patience{10}; // of a host that ends, whose rows go anyway
 
 placement::object_kind object_kind_of(unit_kind kind, const hosted_object& object) noexcept {
   if (object.is_actor())
@@ -70,6 +70,8 @@ task<source_record::prepare_end> source_record::prepare(steady_time until) {
   const auto outcome = co_await std::move(changing);
   if (outcome.how == row_end::applied || outcome.how == row_end::settled)
     co_return prepare_end::done;
+  if (outcome.how == row_end::unknown)
+    doubtful_ = outcome.seen.version;
   const auto* row = placement::row_in(outcome.seen);
   if (outcome.how == row_end::refused && row != nullptr && row->generation == lead_->generation() && row->root)
     co_return prepare_end::pending;
@@ -142,6 +144,8 @@ task<source_record::fence_end> source_record::fence_row(unique_function<bool()> 
   change.judge = [this, &another, &mine](const placement::observed_object& seen) -> row_judgement {
     const auto* row = placement::row_in(seen);
     another = owned_by_another(row);
+    if (!another && seen.version == doubtful_)
+      return judged(placement::preserve(seen, mine)); // what was sent before and may arrive still comes to nothing (S-156, S-159)
     if (another || !row->move || row->move->relocation != move_ || row->move->stage >= placement::move_stage::committed)
       return row_end::settled;
     if (row->move->stage == placement::move_stage::prepared)
@@ -186,15 +190,18 @@ task<bool> source_record::is_over() {
 }
 
 void source_record::forget(unique_function<void()> then) {
-  start_coroutine(clear(host_.time->now() + forget_patience), [self = shared_from_this(), then = std::move(then)](result<void>) mutable { then(); });
+  start_coroutine(clear(), [self = shared_from_this(), then = std::move(then)](result<void>) mutable { then(); });
 }
 
-task<void> source_record::clear(steady_time until) {
-  auto fencing = fence([this, until] { return host_.time->now() >= until; });
+/// However long the store is away: nobody else takes the mark out, and while it stands the object can neither move nor close
+/// nor be joined.
+task<void> source_record::clear() {
+  const auto given_up = [this, until = host_.time->now() + forget_patience] { return host_.ending() && host_.time->now() >= until; };
+  auto fencing = fence(given_up);
   const auto end = co_await std::move(fencing);
   while (aggregate_ && end == fence_end::won && holds_lease()) {
     auto dissolving = placement::dissolve(*host_.repository, aggregate_, owner_);
-    if (co_await std::move(dissolving) != placement::step_end::failed || host_.time->now() >= until)
+    if (co_await std::move(dissolving) != placement::step_end::failed || given_up())
       co_return;
     auto pausing = placement::pause_before_retry(*host_.infra, *host_.random);
     co_await std::move(pausing);

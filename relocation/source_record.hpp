@@ -25,7 +25,7 @@ public:
     done,
     pending, ///< its first message has not been served yet: later (L-199)
     refused, ///< the row is nothing that can move
-    unknown, ///< the store did not carry it out in time
+    unknown, ///< the store did not carry it out in time, and still may: `forget` it
   };
   /// The store answers at the moment.
   task<bool> can_be_read();
@@ -42,7 +42,8 @@ public:
   task<fence_end> fence(unique_function<bool()> given_up);
   /// The row shows another owner now, or is gone.
   task<bool> is_over();
-  /// The move is taken out of the store in the background, and what `then` does comes behind it.
+  /// The move is taken out of the store in the background, whatever that takes while the lease is held, and what `then` does
+  /// comes behind it.
   void forget(unique_function<void()> then);
 
   placement::owned_object owned() const;
@@ -51,7 +52,7 @@ public:
 private:
   task<fence_end> fence_row(unique_function<bool()> given_up);
   task<fence_end> fence_aggregate(unique_function<bool()> given_up);
-  task<void> clear(steady_time until);
+  task<void> clear();
   bool owned_by_another(const placement::row_record* row) const;
 
   host_runtime& host_;
@@ -60,6 +61,7 @@ private:
   const counted_ptr<hosted_object> lead_;
   const placement::owner_token owner_;
   unique_id aggregate_;
+  std::string doubtful_; ///< the version of the row that a write of unknown end started from
 };
 
 } // namespace zlink::detail

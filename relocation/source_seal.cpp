@@ -52,7 +52,9 @@ task<std::optional<unit_end>> source_move::prepare() {
       co_return std::nullopt;
     const bool late = host_.time->now() >= deadline_ || ended_;
     if (end != source_record::prepare_end::pending || late) {
-      unit_.lead->end_move();
+      start_forgetting(); // also what comes through later
+      auto clearing = until_forgotten();
+      co_await std::move(clearing);
       co_return stays(late ? relocate_reason::deadline_exceeded
                       : end == source_record::prepare_end::refused ? relocate_reason::relocation_failed
                                                                    : relocate_reason::store_unavailable,

@@ -96,6 +96,28 @@ task<read_outcome<aggregate_record>> look(repository& records, detail::unique_id
   co_return co_await std::move(reading);
 }
 
+/// `of`: only this aggregate; a row that is in another one by now has left it. Zero: whatever it is in.
+task<step_end> leave(repository& records, object_kind kind, std::string id, detail::unique_id of, owner_token by, first_sight first) {
+  for (int i = 0; i < attempts; ++i) {
+    auto reading_row = records.read<object_record>(object_key(kind, id));
+    const auto row = co_await std::move(reading_row);
+    if (seen_in(row) == nullptr)
+      co_return why_unseen(row);
+    const auto* known = row_in(*seen_in(row));
+    if (known == nullptr || !known->aggregate || (of && known->aggregate != of))
+      co_return step_end::done;
+    auto looking = look(records, known->aggregate, std::exchange(first, nullptr));
+    const auto aggregate = co_await std::move(looking);
+    if (seen_in(aggregate) == nullptr)
+      co_return why_unseen(aggregate);
+    auto applying = records.apply_if(leave_aggregate(*seen_in(row), known->kind, id, *seen_in(aggregate), by));
+    const auto applied = co_await std::move(applying);
+    if (const auto end = end_of(applied))
+      co_return *end;
+  }
+  co_return step_end::failed;
+}
+
 task<step_end> enter_one(repository& records, detail::unique_id aggregate, participant one, first_sight first) {
   for (int i = 0; i < attempts; ++i) {
     auto looking = look(records, aggregate, std::exchange(first, nullptr));
@@ -106,30 +128,16 @@ task<step_end> enter_one(repository& records, detail::unique_id aggregate, parti
       co_return why_unseen(by);
     if (seen_in(row) == nullptr)
       co_return why_unseen(row);
-    if (const auto* known = row_in(*seen_in(row)); known != nullptr && known->aggregate == aggregate)
-      co_return step_end::done;
-    auto applying = records.apply_if(enter_aggregate(*seen_in(row), one, *seen_in(by)));
-    const auto applied = co_await std::move(applying);
-    if (const auto end = end_of(applied))
-      co_return *end;
-  }
-  co_return step_end::failed;
-}
-
-task<step_end> leave(repository& records, object_kind kind, std::string id, owner_token by, first_sight first) {
-  for (int i = 0; i < attempts; ++i) {
-    auto reading_row = records.read<object_record>(object_key(kind, id));
-    const auto row = co_await std::move(reading_row);
-    if (seen_in(row) == nullptr)
-      co_return why_unseen(row);
     const auto* known = row_in(*seen_in(row));
-    if (known == nullptr || !known->aggregate)
+    if (known != nullptr && known->aggregate == aggregate)
       co_return step_end::done;
-    auto looking = look(records, known->aggregate, std::exchange(first, nullptr));
-    const auto aggregate = co_await std::move(looking);
-    if (seen_in(aggregate) == nullptr)
-      co_return why_unseen(aggregate);
-    auto applying = records.apply_if(leave_aggregate(*seen_in(row), known->kind, id, *seen_in(aggregate), by));
+    if (known != nullptr && known->aggregate && seen_in(by)->record) { // what moved it here is over: it stands for itself again
+      auto leaving = leave(records, one.kind, one.id, known->aggregate, seen_in(by)->record->owner, nullptr);
+      if (const auto end = co_await std::move(leaving); end != step_end::done)
+        co_return end;
+      continue;
+    }
+    auto applying = records.apply_if(enter_aggregate(*seen_in(row), one, *seen_in(by)));
     const auto applied = co_await std::move(applying);
     if (const auto end = end_of(applied))
       co_return *end;
@@ -175,14 +183,14 @@ task<step_end> enter_all(repository& records, detail::unique_id aggregate, std::
 }
 
 task<step_end> leave_one(repository& records, object_kind kind, std::string id, owner_token by) {
-  return leave(records, kind, std::move(id), by, nullptr);
+  return leave(records, kind, std::move(id), {}, by, nullptr);
 }
 
 task<step_end> leave_all(repository& records, detail::unique_id aggregate, std::vector<participant> list, owner_token by) {
   auto looking = look(records, aggregate, nullptr);
   const auto first = std::make_shared<const read_outcome<aggregate_record>>(co_await std::move(looking));
-  auto leaving = for_all(records, std::move(list), [&records, by, first](participant one) {
-    return leave(records, one.kind, std::move(one.id), by, first);
+  auto leaving = for_all(records, std::move(list), [&records, aggregate, by, first](participant one) {
+    return leave(records, one.kind, std::move(one.id), aggregate, by, first);
   });
   co_return co_await std::move(leaving);
 }

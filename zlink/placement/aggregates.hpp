@@ -27,9 +27,11 @@ task<step_end> store_participants(repository& records, detail::unique_id aggrega
 using participants_outcome = std::variant<std::vector<participant>, payload_fault>;
 task<participants_outcome> read_participants(repository& records, detail::unique_id aggregate, participant_root root);
 
-/// Every row of the list enters. `refused`: one of them is not what the list says (S-85), or may not move now.
+/// Every row of the list enters, also from a former aggregate of its owner that is over. `refused`: one of them is not what the
+/// list says (S-85), or may not move now.
 task<step_end> enter_all(repository& records, detail::unique_id aggregate, std::vector<participant> list);
-/// Every row of the list that is still in this aggregate of `by` leaves it, once its move is over.
+/// Every row of the list that is still in this aggregate of `by` leaves it, once its move is over; what is in another one has
+/// left.
 task<step_end> leave_all(repository& records, detail::unique_id aggregate, std::vector<participant> list, owner_token by);
 /// A row leaves whatever aggregate of `by` it is in.
 task<step_end> leave_one(repository& records, object_kind kind, std::string id, owner_token by);

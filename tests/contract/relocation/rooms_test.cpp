@@ -172,6 +172,42 @@ TEST_CASE("L-152 L-222 L-224 a member that comes before its PerActor room is ope
   }
 }
 
+TEST_CASE("L-223 L-226 S-88 a room that moves on before its former aggregate is dissolved leaves that by itself, and nothing of it stays") {
+  for (const auto go_on_at : {move_step::sessions_sealed, move_step::followed_long_enough}) {
+    CAPTURE(static_cast<int>(go_on_at));
+    stage on;
+    mesh net{2};
+    net.start(serve_rooms(on));
+    const table t{net, on, "r", {"ada", "bob"}};
+    const auto to = 1 - t.home;
+    std::string former;
+    const auto go_on = [&](move_step step, const std::string&) {
+      if (step == move_step::opened) { // its dissolution comes as far as the list, and stands still
+        const auto aggregate = row_of(net, t.room)->aggregate;
+        former = zlink::placement::aggregate_key(aggregate);
+        net.faults(to).once(zlink::testing::store_operation::read, zlink::placement::aggregate_page_key(aggregate, 0), zlink::testing::store_fault::hold_call);
+      }
+      if (step == go_on_at)
+        net.faults(to).release_all();
+    };
+    net.host(to).runtime().moving.on_step = go_on;
+    CHECK(net.run(start_move(net, t.room, t.home, to)).left);
+    net.run_until([&] { return lives(net, to, t.room) && !lives(net, t.home, t.room) && net.faults(to).held() == 1; });
+    const auto end = net.run(start_move(net, t.room, to, t.home));
+    CAPTURE(end.why);
+    CHECK(end.left);
+    net.advance(40s);
+    for (const auto* who : {"ada", "bob"}) {
+      CHECK(net.run(say(net.host(0), who, "back")).rid == rid_of(net, t.home));
+      CHECK(!player_row(net, who)->aggregate);
+    }
+    CHECK(!row_of(net, t.room)->aggregate);
+    net.faults(to).release_all();
+    net.run_until_idle();
+    CHECK(!stored<zlink::placement::aggregate_record>(net, former).record);
+  }
+}
+
 /// The steps of the moves of a mesh, by host. Outlives the mesh.
 struct steps_seen {
   void watch(mesh& net) {

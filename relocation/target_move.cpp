@@ -95,15 +95,9 @@ void target_move::relayed(const relayed_message& what) {
   if (what.part >= addresses_.size())
     throw decode_error{"a relayed message for a part that the unit does not have"};
   auto record = staged(what.frame, host_, host_.time->now());
-  if (what.batch != 0 && queue_->relay(what.part, what.batch, what.frame, record))
+  const bool taken = what.batch != 0 ? queue_->relay(what.part, what.batch, what.frame, record) : queue_->append(what.part, record);
+  if (taken)
     return;
-  if (what.batch == 0 && queue_->append(what.part, record))
-    return;
-  if (what.batch != 0 && queue_->has_run(what.batch)) { // a batch that came once more, of which this has run
-    record.reply = {};
-    free_record(record.r);
-    return;
-  }
   host_.messages.deliver_followed(with_route(std::move(record), *node_.links), addresses_[what.part], node_, source_);
 }
 

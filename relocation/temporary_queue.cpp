@@ -32,10 +32,10 @@ temporary_queue::temporary_queue(std::vector<object_generation> parts) {
 }
 
 temporary_queue::~temporary_queue() {
-  drop_relayed();
   for (auto& part : parts_)
-    for (auto& one : part.rest)
-      drop(one);
+    for (auto* all : {&part.relayed, &part.rest})
+      for (auto& one : *all)
+        drop(one);
 }
 
 counted_ptr<detour> temporary_queue::part(std::uint32_t index) {
@@ -52,28 +52,22 @@ detour::answer temporary_queue::take(std::uint32_t part, record* r, const passag
   return detour::answer::taken;
 }
 
-void temporary_queue::drop_relayed() noexcept {
-  for (auto& part : parts_) {
-    for (auto& one : part.relayed)
-      drop(one);
-    part.relayed.clear();
-  }
-}
-
 bool temporary_queue::relay(std::uint32_t part, std::uint32_t batch, byte_view frame, staged_record& what) {
   std::lock_guard guard{mutex_};
-  if (parts_[part].ended)
-    return false;
-  if (batch < relayed_.batch) { // from the buffers of a link that was lost: the newer batch has it, too
-    drop(what);
+  if (batch > relayed_.batch)
+    relayed_ = {batch, 0, 0};
+  if (batch == relayed_.batch) { // else from the buffers of a link that was lost
+    relayed_.sum = crc32c(relayed_.sum, frame);
+    ++relayed_.records;
+  }
+  if (++came_[batch] <= longest_) {
+    what.reply = {};
+    free_record(std::exchange(what.r, nullptr));
     return true;
   }
-  if (batch != relayed_.batch) {
-    drop_relayed();
-    relayed_ = {batch, 0, 0};
-  }
-  relayed_.sum = crc32c(relayed_.sum, frame);
-  ++relayed_.records;
+  ++longest_;
+  if (parts_[part].ended)
+    return false;
   parts_[part].relayed.push_back(std::exchange(what, {}));
   return true;
 }
@@ -89,22 +83,6 @@ bool temporary_queue::append(std::uint32_t part, staged_record& what) {
 temporary_queue::relayed temporary_queue::before_cutover() const {
   std::lock_guard guard{mutex_};
   return relayed_;
-}
-
-/// A batch begins with the same records in the same order each time it is sent.
-bool temporary_queue::has_run(std::uint32_t batch) {
-  std::lock_guard guard{mutex_};
-  if (batch < relayed_.batch)
-    return true;
-  if (batch == relayed_.batch) { // its rest, late
-    ++relayed_.records;
-    return false;
-  }
-  if (batch != late_batch_) {
-    late_batch_ = batch;
-    late_records_ = 0;
-  }
-  return ++late_records_ <= relayed_.records;
 }
 
 std::vector<staged_record> temporary_queue::take_part(std::uint32_t part) {

@@ -6,6 +6,7 @@
 #include "zlink/objects/detour.hpp"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -21,19 +22,19 @@ public:
   /// What is to stand at the address of that part.
   counted_ptr<detour> part(std::uint32_t index);
 
-  /// A record that the source has relayed, before its cutover: `batch` replaces all that came with an older one (L-137).
-  /// False: the queue has ended, and the record is the caller's.
+  /// A record that the source has relayed, before its cutover. A batch begins with the same records in the same order each time
+  /// it is sent, so it takes the place of what has come before it by leaving that where it is: what another sending has brought
+  /// is not taken twice, and not lost with the link that was to bring it again (L-137). False: the queue has ended, and the record
+  /// is the caller's.
   bool relay(std::uint32_t part, std::uint32_t batch, byte_view frame, staged_record& what);
   /// Behind the cutover, or late: in the order of arrival with what comes directly (L-105).
   bool append(std::uint32_t part, staged_record& what);
   struct relayed {
-    std::uint32_t batch = 0;
+    std::uint32_t batch = 0; ///< the newest
     std::uint64_t records = 0;
     std::uint32_t sum = 0; ///< CRC-32C over their frames
   };
   relayed before_cutover() const;
-  /// After the end: the next record of that batch has come and run with an earlier one.
-  bool has_run(std::uint32_t batch);
 
   /// What waits for that part so far, in the order in which it is to run; more may come.
   std::vector<staged_record> take_part(std::uint32_t part);
@@ -53,14 +54,13 @@ private:
     std::vector<staged_record> rest;
   };
   detour::answer take(std::uint32_t part, record* r, const passage& how) noexcept;
-  void drop_relayed() noexcept;
   static std::vector<staged_record> take(waiting& from);
 
   mutable std::mutex mutex_;
   std::vector<waiting> parts_;
   relayed relayed_;
-  std::uint32_t late_batch_ = 0;       ///< sent anew, and met after the end
-  std::uint64_t late_records_ = 0;     ///< of it so far
+  std::map<std::uint32_t, std::uint64_t> came_; ///< of each sending, so many records
+  std::uint64_t longest_ = 0;                   ///< of them: so many records have been taken
 };
 
 } // namespace zlink::detail

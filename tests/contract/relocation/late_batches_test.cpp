@@ -103,6 +103,54 @@ TEST_CASE("L-8 L-137 records of a batch that was replaced come too late: they re
   CHECK(entries(net, "h") == words{"h/1", "h/2", "h/3", "h/4", "h/5"});
 }
 
+TEST_CASE("L-137 L-139 L-157 a batch that was complete stays so while the commit is slow, though it comes again and not all of it") {
+  for (const bool while_it_comes : {false, true}) { // the commit goes through before the link is lost again
+    CAPTURE(while_it_comes);
+    stage on;
+    tampered_wire wire;
+    mesh net{{.hosts = 3, .adjust = wire.taps()}};
+    const lane_scene s{net, on};
+    held_batch b{net, on, s};
+    auto& store = net.faults(s.to);
+    net.host(s.to).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      if (step == move_step::committing)
+        store.once(zlink::testing::store_operation::write, "", zlink::testing::store_fault::hold_call);
+    };
+    b.restore.open();
+    CHECK(net.run(std::move(*b.moving)).left);
+    net.run_until([&] { return store.held() == 1; });
+    auto behind = count(net.host(s.from), "a", "m", 1); // by the same lane, behind the mark
+    net.run_until_idle();
+    std::size_t again = 0;
+    wire.rule = [&](lane_record& r) {
+      return r.command == control_command::relay ? again++ < 2 : r.command != control_command::cutover;
+    };
+    net.lose_links(s.from, s.to);
+    net.run_until([&] { return again == 5; });
+    net.run_until_idle();
+    if (!while_it_comes) {
+      net.lose_links(s.from, s.to);
+      net.advance(1500ms);
+    }
+    wire.rule = nullptr;
+    store.release_all();
+    net.run_until([&] { return lives(net, s.to, "a"); });
+    for (std::uint64_t i = 0; i < 5; ++i)
+      CHECK(net.run(std::move(b.asked[i])).number == i + 1);
+    if (while_it_comes) { // what is still missing of it comes now
+      std::size_t place = 0;
+      for (const auto& r : std::vector<lane_record>(wire.sent))
+        if (r.command == control_command::relay && zlink::decode<relayed_message>(r.body).batch == 2 && ++place > 2)
+          forge(net, s.from, s.to, r);
+    }
+    net.advance(3s);
+    CHECK(entries(net, "h") == words{"h/1", "h/2", "h/3", "h/4", "h/5"});
+    const auto view = look_at(net, 0, "a");
+    CHECK(view.entries.back() == "m/1");
+    static_cast<void>(failure(net, std::move(behind)));
+  }
+}
+
 TEST_CASE("L-139 L-140 without a mark the target goes on after its wait; the batch that comes late runs, the mark is noted and changes nothing") {
   stage on;
   tampered_wire wire;

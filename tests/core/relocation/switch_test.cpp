@@ -128,4 +128,55 @@ TEST_CASE("L-106 L-137 a batch that comes again takes the place of what was rela
   CHECK(live_records() == live);
 }
 
+/// The records of one sending, as far as `upto`; what is not taken is told.
+std::vector<std::uint64_t> send_batch(temporary_queue& queue, std::uint32_t batch, std::uint64_t from, std::uint64_t upto) {
+  std::vector<std::uint64_t> left;
+  for (auto value = from; value <= upto; ++value) {
+    staged_record one{make_numbered(value), {}};
+    if (!queue.relay(0, batch, zlink::bytes{static_cast<std::byte>(value)}, one))
+      left.push_back(number_in(one.r));
+  }
+  return left;
+}
+std::vector<std::uint64_t> numbers_in(std::vector<staged_record> all) {
+  std::vector<std::uint64_t> values;
+  for (auto& one : all)
+    values.push_back(number_in(one.r));
+  return values;
+}
+
+TEST_CASE("L-137 L-157 of a batch that comes again during the switch each record is taken once") {
+  using values = std::vector<std::uint64_t>;
+  for (const std::uint64_t came : {5U, 3U}) { // of the first one: all of it, or a part
+    CAPTURE(came);
+    const auto live = live_records();
+    const auto queue = new_counted<temporary_queue>(std::vector<object_generation>{{1}});
+    CHECK(send_batch(*queue, 1, 1, came).empty());
+    auto run = numbers_in(queue->take_part(0));
+    CHECK(send_batch(*queue, 2, 1, 1).empty());
+    for (const auto value : numbers_in(queue->end_part(0)))
+      run.push_back(value);
+    for (const auto value : send_batch(*queue, 2, 2, 5))
+      run.push_back(value);
+    CHECK(send_batch(*queue, 3, 1, 5).empty());
+    CHECK(run == values{1, 2, 3, 4, 5});
+    CHECK(live_records() == live);
+  }
+}
+
+TEST_CASE("L-137 L-139 a batch that comes again and not all of it takes nothing away of what has come") {
+  using values = std::vector<std::uint64_t>;
+  const auto live = live_records();
+  const auto queue = new_counted<temporary_queue>(std::vector<object_generation>{{1}});
+  CHECK(send_batch(*queue, 1, 1, 3).empty());
+  CHECK(send_batch(*queue, 2, 1, 2).empty());
+  CHECK(queue->before_cutover().records == 2);
+  CHECK(send_batch(*queue, 1, 4, 4).empty()); // from the buffers of the former link
+  CHECK(queue->before_cutover().records == 2);
+  CHECK(send_batch(*queue, 3, 1, 1).empty());
+  CHECK(queue->before_cutover().batch == 3);
+  CHECK(numbers_in(queue->end_part(0)) == values{1, 2, 3, 4});
+  CHECK(live_records() == live);
+}
+
 } // namespace

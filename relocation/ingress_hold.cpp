@@ -158,14 +158,15 @@ void ingress_hold::send_by_lane(std::uint32_t part, submission message) {
   told.attempt = attempt_;
   told.part = part;
   auto& replies = node_.links->replies();
+  bytes ready;
   try {
     told.frame = frame_of(kept, address, path_of(kept, node_, replies, number_), host);
+    ready = encode_relay(move_, told, link_->peer().frame_limit);
   } catch (...) {
     end_record(kept, host, replies, {error_kind::invalid_operation, text_of_current_exception()});
     return;
   }
-  link_->send_control(static_cast<std::uint16_t>(control_command::relay),
-                      encode(control_envelope{move_.high, move_.low, encode(told)}));
+  link_->send_control(static_cast<std::uint16_t>(control_command::relay), ready);
   let_go(kept);
 }
 

@@ -2,8 +2,9 @@
 // of each is the RelocationId (L-8, L-14).
 #pragma once
 
-#include "zlink/codec/binary.hpp"
+#include "zlink/codec.hpp"
 #include "zlink/identity.hpp"
+#include "zlink/messaging/control_frames.hpp"
 #include "zlink/packet.hpp"
 
 #include <algorithm>
@@ -141,5 +142,17 @@ ZLINK_PACKET(attempt_note, "zlink.move.note", attempt)
 ZLINK_PACKET(relayed_message, "zlink.move.relay", attempt, batch, part, frame)
 ZLINK_PACKET(cutover_mark, "zlink.move.cutover", attempt, batch, records, sum)
 ZLINK_PACKET(route_moved, "zlink.move.route", actor, id, generation, authority)
+
+inline constexpr std::uint64_t control_head_room = 16; ///< what a frame has besides what it carries
+
+/// Ready to be sent as `relay`. Throws `encode_error` where the peer takes no frame of that size: it would end the link, and
+/// everything on it. A message that was held has met no limit so far: nothing is encoded inside a host (L-64).
+inline bytes encode_relay(unique_id move, const relayed_message& what, std::uint64_t frame_limit) {
+  auto made = encode(control_envelope{move.high, move.low, encode(what)});
+  if (made.size() + control_head_room > frame_limit)
+    throw encode_error{"a message on its way to another node takes " + std::to_string(made.size()) + " bytes; that node accepts "
+                       + std::to_string(frame_limit)};
+  return made;
+}
 
 } // namespace zlink::detail

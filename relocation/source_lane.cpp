@@ -121,15 +121,17 @@ void source_move::relay(kept_record& kept, cutover_mark& mark) {
   told.attempt = attempt;
   told.batch = batch_;
   told.part = kept.part;
+  bytes ready;
   try {
     told.frame = frame_of(kept, hold_->parts()[kept.part].address, path_of(kept, *unit_.node, replies, number_), host_);
+    ready = encode_relay(id, told, link_->peer().frame_limit);
   } catch (...) {
     end_record(kept, host_, replies, {error_kind::invalid_operation, text_of_current_exception()});
     return;
   }
   ++mark.records;
   mark.sum = crc32c(mark.sum, told.frame);
-  send(control_command::relay, encode(told));
+  link_->send_control(static_cast<std::uint16_t>(control_command::relay), ready);
 }
 
 // -- after it ---------------------------------------------------------------------------------------------------------

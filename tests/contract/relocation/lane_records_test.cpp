@@ -269,5 +269,68 @@ TEST_CASE("L-102 a message for another incarnation enters no queue") {
   CHECK(look_at(net, s.to, "a").entries == words{"first/0", "right/1"}); // who asks elsewhere may still know the first one's route
 }
 
+TEST_CASE("L-64 L-95 L-107 L-137 a held message that is larger than a frame may be ends alone, with a name; the link and all others go on") {
+  for (const bool behind_the_mark : {false, true}) {
+    CAPTURE(behind_the_mark);
+    stage on;
+    tampered_wire wire;
+    wire.frame_limit = 4096;
+    mesh net{{.hosts = 3, .adjust = wire.taps()}};
+    const lane_scene s{net, on};
+    const auto node_of = [&](std::size_t host) { return net.host(host).runtime().find_node("m"); };
+    const auto link_now = [&] { return node_of(s.from)->links->ready_link(node_of(s.to)->identity.node_rid).get(); };
+    const auto* link = link_now();
+    const std::string large(5000, 'x');
+    barrier handler;
+    barrier restore;
+    on.during = [&](const std::string& step, const std::string&) {
+      return step == "handle" ? handler.passed() : step == "restore" ? restore.passed() : zlink::task<void>::done();
+    };
+    auto running = count(net.host(s.from), "a", "q", 1);
+    net.run_until([&] { return handler.waiting() == 1; });
+    auto captured = count(net.host(s.from), "a", "q" + large, 2); // it goes in chunks
+    auto moving = start_move(net, "a", s.from, s.to);
+    net.advance(5ms);
+    handler.open();
+    net.run_until([&] { return restore.waiting() == 1; });
+    std::vector<zlink::task<count_up>> asked;
+    const auto ask_all = [&] {
+      asked.push_back(count(net.host(s.from), "a", "h", 1));
+      asked.push_back(count(net.host(s.from), "a", large, 2));
+      asked.push_back(count(net.host(s.from), "a", "h", 3));
+      static_cast<void>(jot(net.host(s.from), "a", large, 4));
+    };
+    net.host(s.to).runtime().moving.on_step = [&](move_step step, const std::string&) {
+      if (step == move_step::committing && behind_the_mark)
+        net.cut_store(s.to);
+    };
+    if (!behind_the_mark)
+      ask_all();
+    net.run_until_idle();
+    restore.open();
+    CHECK(net.run(std::move(moving)).left);
+    if (behind_the_mark) {
+      net.advance(100ms);
+      ask_all();
+      net.run_until_idle();
+      net.heal();
+    }
+    CHECK(net.run(std::move(running)).number == 1);
+    CHECK(net.run(std::move(captured)).number == 2);
+    CHECK(net.run(std::move(asked[0])).number == 1);
+    CHECK(failure(net, std::move(asked[1])) == error_kind::invalid_operation);
+    CHECK(net.run(std::move(asked[2])).number == 3);
+    until_moved(net, s);
+    CHECK(on.count("handle a h/1") == 1);
+    CHECK(on.count("handle a h/3") == 1);
+    CHECK(on.count("handle a x") == 0);
+    CHECK(link_now() == link);
+    std::size_t most = 0;
+    for (const auto& r : wire.sent)
+      most = std::max(most, payload_of(r).size());
+    CHECK(most <= wire.frame_limit);
+  }
+}
+
 } // namespace
 } // namespace relocation_test

@@ -193,7 +193,7 @@ void ingress_hold::send_after(std::uint32_t part, submission message, const std:
   node_.host().messages.send_after(std::move(message), node_, target,
                                    {to.generation, to.authority, static_cast<std::uint8_t>(hops + 1)});
   if (!source.empty())
-    tell_sender(to, source);
+    tell_sender(part, source);
 }
 
 /// No bound keeps it from being sent; once it is much that waits, whoever operates the host hears of it (L-184).
@@ -217,10 +217,17 @@ void ingress_hold::note_volume(std::uint32_t part, const submission& message, co
   });
 }
 
-void ingress_hold::tell_sender(const addressee& to, const std::string& source_rid) {
+/// Once: what else has come by the route that it drops was on its way already (M-85).
+void ingress_hold::tell_sender(std::uint32_t part, const std::string& source_rid) {
   const auto link = node_.links->ready_link(source_rid);
   if (!link)
     return;
+  {
+    std::lock_guard guard{mutex_};
+    if (!told_.emplace(part, source_rid).second)
+      return;
+  }
+  const auto& to = parts_[part];
   const route_moved told{is_actor_address(to.address), std::string{id_in(to.address)}, to.generation.value, to.authority.value};
   link->send_control(static_cast<std::uint16_t>(control_command::route_moved),
                      encode(control_envelope{move_.high, move_.low, encode(told)}));

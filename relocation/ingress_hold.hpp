@@ -11,7 +11,9 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zlink::detail {
@@ -64,7 +66,7 @@ private:
   void send_by_lane(std::uint32_t part, submission message);
   void send_after(std::uint32_t part, submission message, const std::string& target);
   void note_volume(std::uint32_t part, const submission& message, const std::string& target);
-  void tell_sender(const addressee& to, const std::string& source_rid);
+  void tell_sender(std::uint32_t part, const std::string& source_rid);
 
   node_runtime& node_;
   const unique_id move_;
@@ -82,6 +84,7 @@ private:
   std::uint64_t waiting_records_ = 0;
   std::uint64_t waiting_bytes_ = 0;
   bool warned_ = false;
+  std::set<std::pair<std::uint32_t, std::string>> told_; ///< of which part which node has been told (M-85)
 };
 
 } // namespace zlink::detail

@@ -154,6 +154,25 @@ TEST_CASE("L-183 a move back that fails when the following is over brings nothin
   CHECK(net.run(count(net.host(s.other), "a", "x", 1)).number == 1);
 }
 
+TEST_CASE("M-85 a node is told once of a route that leads nowhere, however much it had sent by it") {
+  stage on;
+  tampered_wire wire;
+  mesh net{{.hosts = 3, .adjust = wire.taps()}};
+  const lane_scene s{net, on};
+  const first_route route{net, s.from};
+  hop(net, s.from, s.to);
+  for (std::uint64_t i = 1; i <= 20; ++i)
+    send_straight(net, s.other, s.from, "a", {"late", i}, route.fence);
+  net.run_until_idle();
+  CHECK(on.count("handle a late/") == 20);
+  CHECK(wire.count(control_command::route_moved) == 1);
+  for (std::uint64_t i = 1; i <= 3; ++i)
+    send_straight(net, s.to, s.from, "a", {"other", i}, route.fence);
+  net.run_until_idle();
+  CHECK(on.count("handle a other/") == 3);
+  CHECK(wire.count(control_command::route_moved) == 2);
+}
+
 TEST_CASE("L-183 followed until the duration is over, counted from the submit; afterwards a request is unavailable") {
   for (const bool after : {false, true}) {
     CAPTURE(after);

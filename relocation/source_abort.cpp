@@ -150,7 +150,7 @@ void source_move::restore_part(std::uint32_t index) {
     object.application_word().clear(admission_word::sealed_bit);
   });
   if (object.has_timers())
-    object.timers().go_on(one.pending);
+    object.timers().go_on();
 }
 
 void source_move::drop_captured(const error& why) {

@@ -48,7 +48,6 @@ private:
   struct part {
     counted_ptr<hosted_object> object;
     std::vector<timer_snapshot> timers;
-    std::vector<const object_timer*> pending; ///< whose ticks wait
   };
   enum class verdict : std::uint8_t { none, ready, refused, lost };
 

@@ -197,10 +197,10 @@ bool source_move::gather_parts(hosted_object& lead) {
   if (lead.is_actor()) {
     if (is_claimed_at_seal() && !claim(static_cast<actor_object&>(lead)))
       return false;
-    parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
+    parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}});
     return true;
   }
-  parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}, {}});
+  parts_.push_back({counted_ptr<hosted_object>::share(&lead), {}});
   if (unit_.kind == unit_kind::instance_spot)
     return true;
   auto& members = static_cast<spot_object&>(lead).members();
@@ -211,7 +211,7 @@ bool source_move::gather_parts(hosted_object& lead) {
     auto member = members.who(place);
     all_rest = &member->home() == &lead.home() && member->at_boundary(nullptr) && member->begin_change();
     if (all_rest)
-      parts_.push_back({counted_ptr<hosted_object>{member}, {}, {}});
+      parts_.push_back({counted_ptr<hosted_object>{member}, {}});
   }
   if (!all_rest)
     let_parts_go();
@@ -348,7 +348,6 @@ carried_part source_move::capture_work(std::uint32_t index) {
       const auto timer = std::ranges::find(from.timers, registration, &timer_snapshot::registration);
       if (timer == from.timers.end())
         continue; // cancelled: it would not fire here either (L-81)
-      from.pending.push_back(registration);
       work.is_tick = true;
       work.timer = static_cast<std::uint32_t>(timer - from.timers.begin());
     } else {

@@ -82,7 +82,7 @@ task<void> target_move::open() {
   }));
   co_await task<bool>{opened};
   for (auto& member : members_)
-    member.object->timers().release();
+    member.object->timers().go_on();
   record_->settle();
 }
 
@@ -96,7 +96,7 @@ task<void> target_move::finish_join(counted_ptr<actor_object> actor) {
     ticket.reply.emplace(reinterpret_cast<const char*>(content_.join->reply->data()), content_.join->reply->size());
   auto finishing = host_.actors.finish_join(actor, std::move(ticket));
   co_await std::move(finishing);
-  actor->timers().release();
+  actor->timers().go_on();
 }
 
 /// In a turn of the lead's gate, which is that of all who move with it.

@@ -2,8 +2,6 @@
 
 #include "zlink/objects/hosted_object.hpp"
 
-#include <algorithm>
-
 namespace zlink::detail {
 
 /// One timer name of a PerActor Spot: its ticks are ordered and exclusive among themselves, and run beside everything else
@@ -45,11 +43,11 @@ object_timer::object_timer(hosted_object& object, execution_object& target, std:
     state_(std::move(state)), schedule_(period, options, now), invoke_(invoke),
     options_(options), period_(period) {}
 
-object_timer::object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, steady_time now)
+object_timer::object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, bool pending, steady_time now)
   : object_(counted_ptr<hosted_object>::share(&object)), target_(counted_ptr<execution_object>::share(&object)),
     state_(std::make_shared<timer_state>(carried.name, carried.generation)),
     schedule_(carried.period, carried.options, carried.progress, now), invoke_(invoke), options_(carried.options),
-    period_(carried.period) {}
+    pending_(pending), period_(carried.period) {}
 
 timer_snapshot object_timer::snapshot(steady_time now) const {
   return {state_->name, invoke_, period_, options_, schedule_.progress(now), state_->generation, this};
@@ -57,16 +55,18 @@ timer_snapshot object_timer::snapshot(steady_time now) const {
 
 object_timer::~object_timer() = default;
 
-void object_timer::arm() { arm_at(schedule_.next_due()); }
-
-void object_timer::arm_at(steady_time due) {
-  ref(); // the wheel's
-  auto& infra = *object_->domain().infra;
-  infra.post([this, &infra, due] {
-    if (linked())
-      unref(); // armed twice: the entry is moved, the reference was there
-    infra.schedule(*this, due);
+void object_timer::arm() {
+  object_->domain().infra->post([self = counted_ptr<object_timer>::share(this)] {
+    if (!self->pending_)
+      self->schedule(self->schedule_.next_due());
   });
+}
+
+/// Inside the unit.
+void object_timer::schedule(steady_time due) {
+  if (!linked())
+    ref(); // the wheel's
+  object_->domain().infra->schedule(*this, due);
 }
 
 void object_timer::disarm() {
@@ -84,7 +84,7 @@ void object_timer::expired() noexcept {
   const auto& domain = object_->domain();
   if (const auto now = domain.time->now(); !domain.admits(now)) {
     schedule_.drop_late_ticks(now); // nothing is queued without the lease, and no burst follows
-    arm_at(now + period_);
+    schedule(now + period_);
     return;
   }
   auto* r = make_record(record_kind::tick);
@@ -92,8 +92,10 @@ void object_timer::expired() noexcept {
   const bool of_part = target_.get() != object_.get();
   if (of_part)
     object_->part_busy();
+  pending_ = true;
   if (target_->submit_arrival(r, true) == admission::admitted)
     return;
+  pending_ = false;
   free_record(r); // no tick is admitted after the closing seal
   if (of_part)
     object_->part_quiet(1);
@@ -121,8 +123,12 @@ void object_timer::ended(bool failed, steady_time now) {
     schedule_.drop_late_ticks(now);
   if (failed && started && options_.stop_on_unhandled_exception) // a refused tick is no exception of the handler
     cancel();
-  if (!cancelled() && !object_->fenced())
-    arm();
+  if (cancelled() || object_->fenced())
+    return;
+  object_->domain().infra->post([self = counted_ptr<object_timer>::share(this)] {
+    self->pending_ = false;
+    self->schedule(self->schedule_.next_due());
+  });
 }
 
 counted_ptr<execution_object> object_timers::make_target() {
@@ -132,7 +138,7 @@ counted_ptr<execution_object> object_timers::make_target() {
 timer object_timers::add(std::string name, std::chrono::milliseconds period, timer_options options, tick_invoke invoke) {
   std::lock_guard guard{mutex_};
   std::uint64_t generation = 1;
-  auto& [registration, runs_in, pending] = by_name_[name];
+  auto& [registration, runs_in] = by_name_[name];
   if (registration) {
     generation = registration->state()->generation + 1;
     registration->cancel();
@@ -142,7 +148,6 @@ timer object_timers::add(std::string name, std::chrono::milliseconds period, tim
   }
   auto state = std::make_shared<timer_state>(std::move(name), generation);
   registration = new_counted<object_timer>(object_, *runs_in, state, period, options, invoke, object_.domain().time->now());
-  pending = false;
   if (!held_)
     registration->arm();
   return timer{std::move(state)};
@@ -153,11 +158,11 @@ void object_timers::hold() noexcept {
   held_ = true;
 }
 
-void object_timers::release() {
+void object_timers::go_on() {
   std::lock_guard guard{mutex_};
   held_ = false;
   for (auto& [name, at] : by_name_)
-    if (!std::exchange(at.pending, false) && !at.registration->cancelled())
+    if (!at.registration->cancelled())
       at.registration->arm();
 }
 
@@ -176,16 +181,8 @@ counted_ptr<object_timer> object_timers::restore(const timer_snapshot& carried, 
   if (at.registration)
     at.registration->cancel();
   at.runs_in = counted_ptr<execution_object>::share(&object_);
-  at.registration = new_counted<object_timer>(object_, carried, invoke, object_.domain().time->now());
-  at.pending = pending;
+  at.registration = new_counted<object_timer>(object_, carried, invoke, pending, object_.domain().time->now());
   return at.registration;
-}
-
-void object_timers::go_on(const std::vector<const object_timer*>& pending) {
-  std::lock_guard guard{mutex_};
-  for (auto& [name, at] : by_name_)
-    if (!at.registration->cancelled() && std::ranges::find(pending, at.registration.get()) == pending.end())
-      at.registration->arm();
 }
 
 void object_timers::stop() noexcept {

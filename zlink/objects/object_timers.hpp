@@ -30,16 +30,18 @@ struct timer_snapshot {
   const object_timer* registration = nullptr; ///< of this node, to tell whose pending ticks wait
 };
 
-/// One registration (one generation of a name). Touched in turns of `target` while a tick is pending, else by `expired`.
+/// One registration (one generation of a name). Touched in turns of `target` while a tick is pending, else in the infrastructure
+/// unit. A tick is pending from its expiry until it has ended: only then the next one is armed, whoever asks.
 class object_timer final : public counted, public timed {
 public:
   /// `target`: where its ticks run, the object or a part of it.
   object_timer(hosted_object& object, execution_object& target, std::shared_ptr<timer_state> state,
              std::chrono::milliseconds period, timer_options options, tick_invoke invoke, steady_time now);
-  /// Goes on where the one that was captured has stopped.
-  object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, steady_time now);
+  /// Goes on where the one that was captured has stopped. `pending`: a tick of it waits already.
+  object_timer(hosted_object& object, const timer_snapshot& carried, tick_invoke invoke, bool pending, steady_time now);
   ~object_timer() override;
 
+  /// Where a tick is pending, its end does that.
   void arm();
   /// Takes it out of the wheel; a pending tick is not taken back.
   void disarm();
@@ -60,7 +62,7 @@ public:
   void dropped() noexcept override { unref(); }
 
 private:
-  void arm_at(steady_time due);
+  void schedule(steady_time due);
 
   counted_ptr<hosted_object> object_;
   counted_ptr<execution_object> target_;
@@ -70,6 +72,7 @@ private:
   tick_invoke invoke_;
   const timer_options options_;
   bool started_ = false; ///< the current tick's handler has been called
+  bool pending_ = false; ///< a tick waits, or runs; in the unit only
   const std::chrono::milliseconds period_;
 };
 
@@ -88,17 +91,15 @@ public:
 
   // -- a move; the object's own timers, not those of parts -----------------------------------------------------------------
 
-  /// What is registered from now on waits for `release`: the object is being rebuilt.
+  /// What is registered from now on waits for `go_on`: the object is being rebuilt.
   void hold() noexcept;
-  /// All that were held begin, but for those whose pending tick waits already.
-  void release();
+  /// All that were held begin, and all that `stop` has stopped go on.
+  void go_on();
   /// All that tick, at a boundary. In a turn.
   std::vector<timer_snapshot> snapshot(steady_time now);
   /// Registers what was carried, in place of what goes by that name here (L-76, L-80). While held. `pending`: a tick of it
   /// waits in the lane.
   counted_ptr<object_timer> restore(const timer_snapshot& carried, tick_invoke invoke, bool pending);
-  /// Ticking goes on after `stop`, but for those in `pending`, whose tick waits.
-  void go_on(const std::vector<const object_timer*>& pending);
 
   /// No registration that ticks (what keeps ticking is never idle).
   bool idle() noexcept;
@@ -108,7 +109,6 @@ private:
   struct place {
     counted_ptr<object_timer> registration;
     counted_ptr<execution_object> runs_in;
-    bool pending = false; ///< carried here with a tick that waits: not armed by `release`
   };
   counted_ptr<execution_object> make_target();
 

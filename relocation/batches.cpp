@@ -38,7 +38,7 @@ task<host_relocate::block> host_relocate::move_all(steady_time due) {
     const auto all = inventory::of(host_);
     const auto left = units_left(all);
     if (left.empty())
-      co_return block{};
+      co_return lease_gone();
     const auto done_before = done_.size();
     for (int number = 1; number <= 3; ++number) {
       std::vector<relocation_unit> units;
@@ -80,6 +80,8 @@ std::optional<host_relocate::block> host_relocate::stopped(steady_time due) cons
     return ended;
   if (failed_)
     return block{failed_.reason, "another unit did not leave"};
+  if (auto lost = lease_gone())
+    return lost;
   if (host_.time->now() >= due) // L-227
     return block{relocate_reason::deadline_exceeded, "the deadline passed before the move began"};
   return std::nullopt;
@@ -120,6 +122,10 @@ task<void> host_relocate::move_unit(relocation_unit unit, unit_needs needs, stea
       outcome_of<unit_end> moving{mover_->move(unit, target, due)};
       auto moved = co_await moving;
       end = moved ? std::move(*moved) : unit_end{false, relocate_reason::relocation_failed, moved.is_cancelled() ? "" : moved.error().message(), {}};
+      if (const auto lost = lease_gone(); lost && !end.left) {
+        end.reason = lost.reason;
+        end.why = lost.why;
+      }
       if (!end.left && end.reason != relocate_reason::store_unavailable && !is_there(unit))
         co_return; // a Join or a close was faster; what is left of it comes in another round (J-160)
       if (end.left || end.reason != relocate_reason::target_unavailable)

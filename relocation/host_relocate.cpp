@@ -82,6 +82,13 @@ host_relocate::block host_relocate::ended_by_host() const {
   }
 }
 
+/// With the lease everything that was here is lost: that nothing is left does not mean that it has moved (S-44, L-226).
+host_relocate::block host_relocate::lease_gone() const {
+  if (!host_.repository || (host_.ownership->token() && host_.token() == token_))
+    return {};
+  return {relocate_reason::store_unavailable, "the ownership lease of this host was lost meanwhile"};
+}
+
 /// L-229.
 void host_relocate::cancel(const waiter& who) {
   if (std::erase(waiting_, who) != 0 || !who->done())

@@ -78,6 +78,7 @@ private:
   task<void> run(steady_time due);
   void end(const block& why);
   block ended_by_host() const;
+  block lease_gone() const;
   void tell(std::string_view state, const block& why) const;
   static void name(trace_record& told, const hosted_object& who);
 
@@ -110,6 +111,7 @@ private:
   host_runtime& host_;
   unit_mover* mover_;
   relocate_result asked_; ///< mode and version of the operation that runs
+  placement::owner_token token_; ///< of all that it is to move
   bool running_ = false;
   bool moving_ = false;
   std::vector<waiter> waiting_;

@@ -58,6 +58,7 @@ task<host_relocate::block> host_relocate::look() {
   const auto unregistered = [](const auto& node) { return !node->runtime().registration->stamp(); };
   if (!host_.ownership->held() || host_.refuse_owned_work() || std::ranges::any_of(host_.nodes, unregistered))
     co_return block{relocate_reason::store_unavailable, "this host does not hold its ownership lease at the moment"};
+  token_ = host_.token();
   auto all = inventory::of(host_);
   if (auto fixed = all.find_fixed())
     co_return block{relocate_reason::relocation_disabled, never_leaves(*fixed), std::move(fixed)};

@@ -117,6 +117,35 @@ TEST_CASE("L-226 the reason is that of the unit") {
   }
 }
 
+TEST_CASE("L-226 L-224 S-44 the lease was lost while units were under way: what was not moved is lost, and the host is not Relocated") {
+  for (const bool left : {false, true}) { // those that had begun
+    CAPTURE(left);
+    barrier open;
+    scene s;
+    s.fill();
+    s.mover.answer = [&](const stand_in::unit&) { return later(open, {left, left ? relocate_reason::none : relocate_reason::deadline_exceeded, "", {}}); };
+    auto leaving = s.leaving().relocate(within(60s));
+    s.net.run_until([&] { return open.waiting() != 0; });
+    const auto token = s.leaving().runtime().token();
+    s.net.cut_store(0);
+    s.net.advance(30s);
+    CHECK(!s.leaving().runtime().ownership->held());
+    s.net.heal();
+    s.net.run_until([&] { return s.leaving().runtime().ownership->held(); });
+    CHECK(s.leaving().runtime().token() != token);
+    open.open();
+    const auto end = s.net.run(std::move(leaving));
+    CHECK(end.outcome == relocate_outcome::blocked);
+    CHECK(end.reason == relocate_reason::store_unavailable);
+    CHECK(s.state() == host_state::serving);
+    CHECK_FALSE(s.leaving().status().safe_to_shutdown);
+    for (const auto& one : s.moving().reports())
+      CHECK(one.end.reason == (one.end.left ? relocate_reason::none : relocate_reason::store_unavailable));
+    s.net.run_until([&] { return s.published() == node_state::serving; });
+    s.add_guest("dan"); // open again
+  }
+}
+
 TEST_CASE("L-226 a mover that throws fails the unit") {
   scene s;
   s.add_cell("c");

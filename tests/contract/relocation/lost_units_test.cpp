@@ -89,6 +89,40 @@ TEST_CASE("L-150 L-163 the store is away for longer than the target's lease: not
   CHECK(row_of(net, "a")->node.node_rid == net.host(s.from).runtime().find_node("m")->identity.node_rid);
 }
 
+TEST_CASE("L-226 L-224 S-44 the store is away for longer than the lease of a host that is emptied: its units are lost, and it is not Relocated") {
+  for (const bool late : {false, true}) { // the handler ends behind the deadline
+    CAPTURE(late);
+    stage on;
+    barrier handler;
+    mesh net{3};
+    const commit_scene s{net, on};
+    on.hold("handle", handler);
+    auto q = count(net.host(s.other), "a", "q", 1, 90s);
+    net.run_until([&] { return handler.waiting() == 1; });
+    zlink::relocate_options how;
+    how.deadline = 60s;
+    auto leaving = net.host(s.from).relocate(how);
+    net.advance(1s);
+    CHECK(net.host(s.from).status().state == zlink::host_state::relocating);
+    net.cut_store(s.from);
+    net.advance(30s);
+    net.heal();
+    if (!late)
+      handler.open();
+    const auto end = net.run(std::move(leaving));
+    CHECK(end.outcome == zlink::relocate_outcome::blocked);
+    CHECK(end.reason == relocate_reason::store_unavailable);
+    CHECK(net.host(s.from).status().state == zlink::host_state::serving);
+    CHECK(row_of(net, "a")->node.node_rid == net.host(s.from).runtime().find_node("m")->identity.node_rid);
+    if (late)
+      handler.open();
+    const auto lost = net.run(zlink::as_result(std::move(q)));
+    CHECK(!lost);
+    net.run_until_idle();
+    CHECK(home_of(net, "a") == net.size());
+  }
+}
+
 /// The target dies behind the boundary, before its commit.
 void lose(mesh& net, stage& on, const commit_scene& s, std::chrono::milliseconds limit = 3s) {
   net.host(s.to).runtime().moving.on_step = nullptr;

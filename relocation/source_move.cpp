@@ -24,12 +24,13 @@ void source_move::leave_pace() {
     host_.moving.pace.leave();
 }
 
-/// What the target has not taken is void, and nothing more is sent.
+/// Nothing more is sent; and what the target has not taken is void.
 void source_move::end_transfer() {
-  if (sent_bytes_ > taken_bytes_)
-    host_.moving.pace.give_bytes(target_.node_rid, sent_bytes_ - taken_bytes_);
   bytes{}.swap(payload_);
+  const auto under_way = sent_bytes_ - taken_bytes_;
   sent_bytes_ = taken_bytes_ = 0;
+  if (under_way != 0)
+    host_.moving.pace.give_bytes(target_.node_rid, under_way);
 }
 
 task<unit_end> source_move::run() {

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t frame_limit_bytes = 1ULL << 40; // the lane's own records have been bounded before
 
-message_header header_of(const record& r, std::string_view address, const reply_path& reply, host_runtime& host) {
+message_header header_of(const record& r, std::string_view address, const reply_path& reply, host_runtime& host,
+                         std::optional<message_fence> past) {
   message_header header;
   if (r.extra && !r.extra->topic.empty()) {
     header.target = target_kind::publish;
@@ -25,6 +26,7 @@ message_header header_of(const record& r, std::string_view address, const reply_
   } else {
     header.target = is_actor_address(address) ? target_kind::actor : target_kind::spot;
     header.target_id = id_in(address);
+    header.fence = past;
   }
   header.operation = r.from_link ? r.operation : host.random->next_id();
   header.reply_node = reply.node;
@@ -152,7 +154,8 @@ void end_record(kept_record& kept, host_runtime& host, reply_table& replies, con
   refuse(r, why);
 }
 
-std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host) {
+std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host,
+                                std::optional<message_fence> past) {
   auto& r = *kept.r;
   frame_buffer buffer;
   payload event; // what was published is shared with other Spots
@@ -161,7 +164,7 @@ std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, con
   body_encoder body{event.empty() ? r.body : event, host.codecs, &host.system};
   const message_body parts{body.packet_name(), body.content_type(), r.extra ? r.extra->metadata.encoded() : byte_view{}};
   const bool timed = r.deadline != steady_time{};
-  begin_message(buffer, header_of(r, address, reply, host), parts, r.kind == record_kind::request, timed);
+  begin_message(buffer, header_of(r, address, reply, host, past), parts, r.kind == record_kind::request, timed);
   body.encode(buffer.payload());
   const auto frame = buffer.finish();
   set_message_times(frame, reply.id, timed ? remaining_ms(r.deadline, host.time->now()) : 0);

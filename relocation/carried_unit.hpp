@@ -2,6 +2,7 @@
 #pragma once
 
 #include "relocation/unit.hpp"
+#include "zlink/messaging/wire.hpp"
 #include "zlink/objects/object_timers.hpp"
 #include "zlink/packet.hpp"
 #include "zlink/session/session_binding.hpp"
@@ -101,8 +102,10 @@ void let_go(kept_record& kept) noexcept;
 /// Nobody serves it any more: ended with the reason if it is a request, else counted.
 void end_record(kept_record& kept, host_runtime& host, reply_table& replies, const error& why) noexcept;
 
-/// The frame of a message (wire.hpp). Throws `encode_error` for what cannot travel.
-std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host);
+/// The frame of a message (wire.hpp). `past`: of whose ownership, where the target may have to look for the object itself. Throws
+/// `encode_error` for what cannot travel.
+std::vector<std::byte> frame_of(kept_record& kept, std::string_view address, const reply_path& reply, host_runtime& host,
+                                std::optional<message_fence> past = std::nullopt);
 
 /// A message that waits at the target, and where its reply goes once the target is the owner.
 struct staged_record {

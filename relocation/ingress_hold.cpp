@@ -36,8 +36,8 @@ private:
   std::uint32_t part_;
 };
 
-ingress_hold::ingress_hold(node_runtime& node, unique_id move, std::uint64_t number, std::vector<addressee> parts)
-  : node_(node), move_(move), number_(number), parts_(std::move(parts)) {}
+ingress_hold::ingress_hold(node_runtime& node, unique_id move, std::vector<addressee> parts)
+  : node_(node), move_(move), parts_(std::move(parts)) {}
 
 counted_ptr<detour> ingress_hold::part(std::uint32_t index) {
   return counted_ptr<detour>::adopt(new part_detour{counted_ptr<ingress_hold>::share(this), index});
@@ -94,20 +94,22 @@ std::vector<kept_record> ingress_hold::take_held(std::uint32_t part) {
 
 // -- sent after it ----------------------------------------------------------------------------------------------------
 
-bool ingress_hold::enter_lane(counted_ptr<link_session> link, std::uint64_t attempt, const bytes& cutover) {
+bool ingress_hold::enter_lane(counted_ptr<link_session> link, std::uint64_t number, std::uint64_t attempt, const bytes& cutover) {
   std::lock_guard guard{mutex_};
   if (!held_.empty())
     return false;
   link->send_control(static_cast<std::uint16_t>(control_command::cutover), cutover);
   link_ = std::move(link);
+  number_ = number;
   attempt_ = attempt;
   mode_ = mode::lane;
   return true;
 }
 
-void ingress_hold::change_link(counted_ptr<link_session> link) {
+void ingress_hold::change_link(counted_ptr<link_session> link, std::uint64_t number) {
   std::lock_guard guard{mutex_};
   std::swap(link_, link);
+  number_ = number;
 }
 
 void ingress_hold::follow(std::string target_rid) {
@@ -145,8 +147,11 @@ void ingress_hold::forward(std::uint32_t part, submission message) {
 /// Behind the cutover, in the order of arrival (L-134).
 void ingress_hold::send_by_lane(std::uint32_t part, submission message) {
   auto& host = node_.host();
+  const auto lost = [this](const std::string& id) {
+    return error{error_kind::unavailable, described(id) + " moves to node \"" + (link_ ? link_->peer().rid : "") + "\", and the link to it was lost"};
+  };
   if (!link_ || !link_->ready()) {
-    message.fail({error_kind::unavailable, described(message.id()) + " moves to node \"" + (link_ ? link_->peer().rid : "") + "\", and the link to it was lost"});
+    message.fail(lost(message.id()));
     return;
   }
   const std::string address = message.id();
@@ -160,14 +165,18 @@ void ingress_hold::send_by_lane(std::uint32_t part, submission message) {
   auto& replies = node_.links->replies();
   bytes ready;
   try {
-    told.frame = frame_of(kept, address, path_of(kept, node_, replies, number_), host);
+    const message_fence past{parts_[part].generation, parts_[part].authority, 1};
+    told.frame = frame_of(kept, address, path_of(kept, node_, replies, number_), host, past);
     ready = encode_relay(move_, told, link_->peer().frame_limit);
   } catch (...) {
     end_record(kept, host, replies, {error_kind::invalid_operation, text_of_current_exception()});
     return;
   }
   link_->send_control(static_cast<std::uint16_t>(control_command::relay), ready);
-  let_go(kept);
+  if (link_->ready())
+    let_go(kept);
+  else // whoever ends what went by that link may have done so before this
+    end_record(kept, host, replies, lost(address));
 }
 
 /// The target is the owner: as any message, but with what this host knows of the ownership that it has passed (L-182).

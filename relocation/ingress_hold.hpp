@@ -29,8 +29,8 @@ public:
     authority_generation authority; ///< of this host
     authority_generation owned_since = {}; ///< the first of its ownerships that routes may still know; none: `authority`
   };
-  /// `move`: the RelocationId. `number`: under which requests of this host stand in the reply table.
-  ingress_hold(node_runtime& node, unique_id move, std::uint64_t number, std::vector<addressee> parts);
+  /// `move`: the RelocationId.
+  ingress_hold(node_runtime& node, unique_id move, std::vector<addressee> parts);
 
   /// What is to stand at the address of that part.
   counted_ptr<detour> part(std::uint32_t index);
@@ -43,11 +43,11 @@ public:
   /// What is held for that part. Under the lock of the object table: so nothing comes between.
   std::vector<kept_record> take_held(std::uint32_t part);
 
-  /// `cutover` is sent while nothing is held; from then on everything goes behind it by that lane, as control of `link`.
-  /// False: something is held.
-  bool enter_lane(counted_ptr<link_session> link, std::uint64_t attempt, const bytes& cutover);
+  /// `cutover` is sent while nothing is held; from then on everything goes behind it by that lane, as control of `link`, for
+  /// which `number` stands in the reply table: whoever sees that link end ends what went by it (M-135). False: something is held.
+  bool enter_lane(counted_ptr<link_session> link, std::uint64_t number, std::uint64_t attempt, const bytes& cutover);
   /// The lane has another link. What is under way on the former one may be lost.
-  void change_link(counted_ptr<link_session> link);
+  void change_link(counted_ptr<link_session> link, std::uint64_t number);
   /// The target is the owner, and all that has gone by the lane has arrived: messages follow as data, those of this host
   /// look for the new owner themselves.
   void follow(std::string target_rid);
@@ -70,13 +70,13 @@ private:
 
   node_runtime& node_;
   const unique_id move_;
-  const std::uint64_t number_;
   const std::vector<addressee> parts_;
   bool over_ = false; ///< the unit's
   mutable std::mutex mutex_;
   mode mode_ = mode::holding;
   std::deque<kept_record> held_;
   counted_ptr<link_session> link_;
+  std::uint64_t number_ = 0; ///< of that link
   std::uint64_t attempt_ = 0;
   std::string target_rid_;
   std::optional<error> lost_;

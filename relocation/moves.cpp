@@ -1,5 +1,6 @@
 #include "relocation/moves.hpp"
 
+#include "relocation/carried_unit.hpp"
 #include "relocation/lane_frames.hpp"
 #include "relocation/source_move.hpp"
 #include "relocation/target_move.hpp"
@@ -8,6 +9,7 @@
 #include "zlink/messaging/link_session.hpp"
 #include "zlink/messaging/mesh_links.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -135,7 +137,8 @@ void moves::begin_target(node_runtime& node, link_session& link, unique_id move,
     start_coroutine(made->run(), [this, made](result<void>) {
       made->set_over();
       under_way_.fetch_sub(1, std::memory_order_acq_rel);
-      host_.infra->post_after(host_.options.message_follow_duration, [this, made] { forget(*made); }); // for what comes late
+      const auto remembered = std::max<std::chrono::nanoseconds>(host_.options.message_follow_duration, liveness_deadline);
+      host_.infra->post_after(remembered, [this, made] { forget(*made); }); // for what comes late: it knows what has come before
     });
   });
 }
@@ -151,6 +154,25 @@ void moves::forget(const target_move& ended) {
     return;
   gone = std::move(i->second);
   targets_.erase(i);
+}
+
+/// The source sees the commit late, and its target is known no more: it finds the object, or is refused, as what follows does
+/// (L-142, L-185). Of a batch nobody knows whether it has run.
+void moves::deliver_late(node_runtime& node, const link_session& link, const relayed_message& what) {
+  if (what.batch != 0)
+    return;
+  frame_reader reader{what.frame};
+  const auto header = decode_message(reader.next(what.frame.size()).body).header;
+  auto late = staged(what.frame, host_, host_.time->now());
+  if (!header.fence) { // an event
+    host_.domain.counters.drop(drop_reason::closed);
+    free_record(late.r);
+    return;
+  }
+  const bool actor = header.target == target_kind::actor;
+  host_.messages.deliver_followed(with_route(std::move(late), *node.links),
+                                  actor ? actor_address(header.target_id) : std::string{header.target_id}, node,
+                                  node.links->name_of(link.peer().rid), *header.fence);
 }
 
 // -- what comes -------------------------------------------------------------------------------------------------------
@@ -173,6 +195,8 @@ void moves::arrived(node_runtime& node, link_session& link, control_command comm
       const auto what = decode<relayed_message>(body);
       if (auto one = at_target(what.attempt))
         one->relayed(what);
+      else if (!target(move))
+        deliver_late(node, link, what);
       return;
     }
     case control_command::cutover: {

@@ -18,6 +18,7 @@ namespace zlink::detail {
 
 class host_runtime;
 class link_session;
+struct relayed_message;
 class source_move;
 class target_move;
 
@@ -97,12 +98,16 @@ private:
   friend class source_move;
   friend class target_move;
   void begin_target(node_runtime& node, link_session& link, unique_id move, byte_view body);
+  void deliver_late(node_runtime& node, const link_session& link, const relayed_message& what);
   std::shared_ptr<source_move> source(unique_id move) const;
   std::shared_ptr<target_move> target(unique_id move) const;
   template <class F>
   void tell_source(const link_session& link, unique_id move, std::uint64_t attempt, F event);
   void forget(const source_move& ended);
   void forget(const target_move& ended);
+
+  /// Stands for a link in the reply tables, and is none's.
+  std::uint64_t next_number() noexcept { return (1ULL << 63) | numbers_.fetch_add(1, std::memory_order_relaxed); }
 
   host_runtime& host_;
   std::atomic<std::size_t> under_way_{0};

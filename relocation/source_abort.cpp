@@ -11,6 +11,7 @@ namespace zlink::detail {
 namespace {
 
 constexpr std::chrono::seconds forget_patience{1};
+constexpr std::chrono::milliseconds longest_look{50}; // for a link
 
 } // namespace
 
@@ -53,10 +54,8 @@ task<unit_end> source_move::go_back(relocate_reason reason, std::string why) {
     auto fencing = record_->fence([this] { return ended_; });
     switch (co_await std::move(fencing)) {
       case source_record::fence_end::won: break;
-      case source_record::fence_end::target_owns: // it went on by itself: what is held goes after it
-        if (auto again = unit_.node->links->ready_link(target_.node_rid))
-          link_ = again;
-        pass_boundary();
+      case source_record::fence_end::target_owns:
+        go_after_target();
         co_return unit_end{true, relocate_reason::none, {}, interruption()};
       case source_record::fence_end::unclear: { // the lease is over, and with it everything of this host
         auto settling = settle_lost();
@@ -74,6 +73,30 @@ task<unit_end> source_move::go_back(relocate_reason reason, std::string why) {
   co_await std::move(clearing);
   const auto kind = verdict_ == verdict::refused ? static_cast<error_kind>(refusal_.kind) : error_kind::unavailable;
   co_return unit_end{false, reason, std::move(why), {}, kind};
+}
+
+/// It went on by itself: what is held goes after it. The unit has left, whether there is a link now or not.
+void source_move::go_after_target() {
+  submitted_ = host_.time->now();
+  start_coroutine([](std::shared_ptr<source_move> self) -> task<void> {
+    auto linking = self->until_linked();
+    co_await std::move(linking);
+    if (auto link = self->link_to_target(); link && link != self->link_) {
+      self->unit_.node->links->replies().fail_link(self->number_, self->link_was_lost()); // it may have answered what was captured
+      self->link_ = std::move(link);
+    }
+    self->pass_boundary();
+  }(shared_from_this()), [](result<void>) {});
+}
+
+/// As long as the target may come back, and somebody may wait for that.
+task<void> source_move::until_linked() {
+  const auto until = std::max(deadline_, submitted_ + host_.options.relocation_cutover_wait);
+  auto& links = *unit_.node->links;
+  while (!link_to_target() && links.is_known(target_.node_rid) && !ended_ && host_.time->now() < until) {
+    auto waiting = wake_.until(std::min(until, host_.time->now() + longest_look));
+    co_await std::move(waiting);
+  }
 }
 
 /// The move is taken out of the store; the unit works on meanwhile.
@@ -162,7 +185,8 @@ void source_move::drop_captured(const error& why) {
       end_record(kept, host_, replies, why);
     all->clear();
   }
-  replies.fail_link(number_, why); // what went by the lane behind the cutover
+  fail_lost_lanes(why);
+  replies.fail_link(lane_number_, why);
 }
 
 /// The target can never commit, and this side never runs the unit again: what was accepted ends with a name, the row stays

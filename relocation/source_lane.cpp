@@ -89,6 +89,7 @@ task<void> source_move::wait_for_verdict() {
 void source_move::pass_boundary() {
   if (!unit_.lead->is_actor())
     unit_.node->subscribed.remove(static_cast<spot_object&>(*unit_.lead));
+  answers_by_ = link_;
   send_batch();
   submitted_ = host_.time->now();
   host_.moving.step(move_step::cutover_sent, address);
@@ -104,13 +105,14 @@ void source_move::send_batch() {
   cutover_mark mark;
   mark.attempt = attempt;
   mark.batch = ++batch_;
+  batch_gone_ = batch_gone_ || link_->ready();
   std::size_t next = 0;
   do {
     for (auto& kept : hold_->take_held())
       relayed_.push_back(kept);
     for (; next < relayed_.size(); ++next)
       relay(relayed_[next], mark);
-  } while (!hold_->enter_lane(link_, attempt, encode(control_envelope{id.high, id.low, encode(mark)})));
+  } while (!hold_->enter_lane(link_, lane_number_, attempt, encode(control_envelope{id.high, id.low, encode(mark)})));
 }
 
 void source_move::relay(kept_record& kept, cutover_mark& mark) {
@@ -149,27 +151,53 @@ task<void> source_move::finish() {
   co_await std::move(leaving);
 }
 
-/// Looks at the row until it shows the target; nobody tells (L-159, L-197). False: the target never will be the owner.
+counted_ptr<link_session> source_move::link_to_target() const {
+  auto link = unit_.node->links->ready_link(target_.node_rid);
+  return link && link->peer().lifecycle == target_.lifecycle ? link : counted_ptr<link_session>{};
+}
+
+error source_move::link_was_lost() const { return {error_kind::unavailable, "the link to node \"" + target_.node_rid + "\" was lost"}; }
+
+/// What went behind the cutover by a link that was lost is not sent again; once it is known who the owner is, it ends (M-135).
+void source_move::fail_lost_lanes(const error& why) {
+  for (const auto number : std::exchange(lost_lanes_, {}))
+    unit_.node->links->replies().fail_link(number, why);
+}
+
+/// The connection has broken, and both live (L-137).
+void source_move::send_again(counted_ptr<link_session> link) {
+  lost_lanes_.push_back(std::exchange(lane_number_, host_.moving.next_number()));
+  link_ = std::move(link);
+  hold_->change_link(link_, lane_number_);
+  send_batch();
+}
+
+/// Looks at the row until it shows the target; nobody tells (L-159, L-197). Whether the batch has arrived nobody tells, either: as
+/// long as the window is open, it has when its link has stayed (L-138). False: the target never will be the owner.
 task<bool> source_move::see_commit(steady_time until) {
   auto pause = std::chrono::milliseconds{1};
   const auto window_end = submitted_ + host_.options.relocation_cutover_wait;
+  bool committed = false;
   for (;;) {
-    auto looking = record_->is_over();
-    if (co_await std::move(looking))
-      co_return true;
+    auto link = link_to_target();
+    if (!committed) {
+      auto looking = record_->is_over();
+      committed = co_await std::move(looking);
+      if (!committed)
+        answers_by_ = link;
+    }
     const auto now = host_.time->now();
-    if (now >= until || ended_) {
+    const bool in_window = now < window_end && !ended_;
+    if (in_window && !link_->ready() && link && link->ready())
+      send_again(std::move(link));
+    if (committed && (!in_window || link_->ready() || relayed_.empty()))
+      co_return true;
+    if (!committed && (now >= until || ended_)) {
       auto fencing = record_->fence([this] { return ended_; });
       const auto end = co_await std::move(fencing);
       co_return end == source_record::fence_end::target_owns;
     }
-    if (now < window_end && !link_->ready()) // the connection has broken, and both live (L-137, L-138)
-      if (auto again = unit_.node->links->ready_link(target_.node_rid); again && again->peer().lifecycle == target_.lifecycle) {
-        link_ = again;
-        hold_->change_link(again);
-        send_batch();
-      }
-    auto waiting = wake_.until(std::min(until, now + pause));
+    auto waiting = wake_.until(std::min(committed ? window_end : until, now + pause));
     co_await std::move(waiting);
     pause = std::min(pause * 2, longest_look);
   }
@@ -182,11 +210,17 @@ task<void> source_move::leave_source() {
   for (auto& one : captured_)
     let_go(one);
   for (auto& one : relayed_) {
-    if (link_->ready())
+    const bool by_another_node = batch_gone_ && one.r != nullptr && one.r->kind == record_kind::request && one.r->from_link;
+    if (link_->ready() || by_another_node) // its answer does not come this way (L-142)
       let_go(one);
     else
       end_record(one, host_, replies, doubtful);
   }
+  if (!link_->ready())
+    lost_lanes_.push_back(lane_number_);
+  fail_lost_lanes(doubtful);
+  if (!answers_by_ || !answers_by_->ready()) // what has been answered meanwhile may have gone with it (M-135)
+    replies.fail_link(number_, doubtful);
   captured_.clear();
   relayed_.clear();
   for (auto& one : parts_) {

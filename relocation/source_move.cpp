@@ -8,7 +8,7 @@ namespace zlink::detail {
 source_move::source_move(host_runtime& host, relocation_unit unit, placement::node_identity target, steady_time deadline)
   : id(host.random->next_id()), attempt(host.random->next() | 1), address(unit.lead->address()), host_(host),
     unit_(std::move(unit)), target_(std::move(target)), deadline_(deadline),
-    number_((1ULL << 63) | host.moving.numbers_.fetch_add(1, std::memory_order_relaxed)), wake_(*host.infra),
+    number_(host.moving.next_number()), lane_number_(host.moving.next_number()), wake_(*host.infra),
     record_(std::make_shared<source_record>(host, id, unit_.kind, unit_.lead)),
     sessions_(std::make_shared<session_seals>(host, *unit_.node, id)) {}
 
@@ -132,7 +132,8 @@ void source_move::link_changed(const std::string& rid, bool lost) {
   if (lost && verdict_ == verdict::none && link_)
     verdict_ = verdict::lost;
   if (lost && left_) // replies that were on their way have gone with it (M-135)
-    unit_.node->links->replies().fail_link(number_, {error_kind::unavailable, "the link to node \"" + rid + "\" was lost"});
+    for (const auto number : {number_, lane_number_})
+      unit_.node->links->replies().fail_link(number, link_was_lost());
   wake_.wake();
 }
 

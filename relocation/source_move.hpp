@@ -80,8 +80,12 @@ private:
   void send(control_command command, const bytes& body);
   void pass_boundary();
   void send_batch();
+  error link_was_lost() const;
+  void fail_lost_lanes(const error& why);
   void relay(kept_record& kept, cutover_mark& mark);
   task<void> finish();
+  counted_ptr<link_session> link_to_target() const;
+  void send_again(counted_ptr<link_session> link);
   task<bool> see_commit(steady_time until);
   task<void> leave_source();
   task<void> tell_closing(spot_close_reason reason);
@@ -90,6 +94,8 @@ private:
 
   // The way back (source_abort.cpp).
   task<unit_end> go_back(relocate_reason reason, std::string why);
+  void go_after_target();
+  task<void> until_linked();
   task<void> restore();
   void restore_part(std::uint32_t index);
   void drop_captured(const error& why);
@@ -110,7 +116,9 @@ private:
   relocation_unit unit_;
   const placement::node_identity target_;
   const steady_time deadline_;
-  const std::uint64_t number_; ///< stands for a link in the reply table
+  const std::uint64_t number_; ///< stands in the reply table for what moves: requests that were captured or held
+  std::uint64_t lane_number_;  ///< and this for what goes behind the cutover by `link_`, once
+  std::vector<std::uint64_t> lost_lanes_; ///< of links that were lost: whether it has arrived nobody knows
   wakeup wake_;
   std::vector<part> parts_;
   counted_ptr<ingress_hold> hold_;
@@ -125,9 +133,12 @@ private:
   std::size_t sent_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;
   counted_ptr<link_session> link_;
+  /// Whatever the target answers comes by this link or a later one: it was the link when the target was not the owner yet.
+  counted_ptr<link_session> answers_by_;
   verdict verdict_ = verdict::none;
   restore_refused refusal_;
   std::uint32_t batch_ = 0;
+  bool batch_gone_ = false;         ///< there was a link when it was sent
   steady_time sealed_{};    ///< since when no turn begins
   steady_time submitted_{}; ///< when the cutover submit became terminal (L-183)
   bool paced_ = false;      ///< has a place among those that are under way

@@ -182,7 +182,7 @@ bool source_move::try_seal(spot_object* spot, hosted_object& lead) {
   std::vector<ingress_hold::addressee> addressees;
   for (const auto& one : parts_)
     addressees.push_back({one.object->address(), one.object->generation(), one.object->authority(), one.object->owned_since()});
-  hold_ = new_counted<ingress_hold>(*unit_.node, id, number_, std::move(addressees));
+  hold_ = new_counted<ingress_hold>(*unit_.node, id, std::move(addressees));
   detours_.clear();
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
     detours_.push_back(hold_->part(i));

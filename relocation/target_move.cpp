@@ -98,7 +98,9 @@ void target_move::relayed(const relayed_message& what) {
   const bool taken = what.batch != 0 ? queue_->relay(what.part, what.batch, what.frame, record) : queue_->append(what.part, record);
   if (taken)
     return;
-  host_.messages.deliver_followed(with_route(std::move(record), *node_.links), addresses_[what.part], node_, source_);
+  const auto& part = request_.parts[what.part];
+  host_.messages.deliver_followed(with_route(std::move(record), *node_.links), addresses_[what.part], node_, source_,
+                                  {{part.generation}, {part.authority}, 1});
 }
 
 /// One that is late or comes twice is noted, and that is all (L-140).

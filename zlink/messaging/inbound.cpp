@@ -125,10 +125,11 @@ void outbound::accept_remote(submission message) {
   }
 }
 
-void outbound::deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source) {
+void outbound::deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source,
+                                const message_fence& past) {
   const auto due = r->deadline != steady_time{} ? r->deadline : host_.time->now() + node.settings.request_timeout;
   submission message{r, address, nullptr, nullptr, due};
-  message.arrive({&node, &source, std::nullopt});
+  message.arrive({&node, &source, past});
   accept_remote(std::move(message));
 }
 

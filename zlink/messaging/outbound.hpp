@@ -93,8 +93,9 @@ public:
   /// A message for an object that has moved on to that node, sent after it by a former owner: `past` is his ownership. Any
   /// thread.
   void send_after(submission message, node_runtime& from, const std::string& rid, const message_fence& past);
-  /// A message that a former owner of the object has sent on by the lane of its move; it is there now, or was. Any thread.
-  void deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source);
+  /// A message that a former owner of the object has sent on by the lane of its move; it is there now, or was. `past`: his
+  /// ownership. Any thread.
+  void deliver_followed(record* r, const std::string& address, node_runtime& node, const std::string& source, const message_fence& past);
 
   /// What was sent by that route did not run there (M-82). Any thread.
   void route_failed(const std::string& id, const message_fence& fence);

@@ -268,6 +268,11 @@ bool moves::quiet() const noexcept {
   return sources_.empty() && at_rest();
 }
 
+bool moves::serves_members() const {
+  std::lock_guard guard{mutex_};
+  return std::ranges::any_of(sources_, [](const auto& one) { return one.second->serves_members(); });
+}
+
 void moves::end() {
   std::vector<std::shared_ptr<source_move>> out;
   std::vector<std::shared_ptr<target_move>> in;

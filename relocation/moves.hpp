@@ -73,8 +73,11 @@ public:
   void arrived(node_runtime& node, link_session& link, control_command command, unique_id move, byte_view body);
   /// The link to that peer is ready, or was lost. Inside the unit.
   void link_changed(node_runtime& node, const std::string& rid, bool lost);
-  /// Neither a source nor a target has steps to do; routes for those who still ask here do not count. Any thread.
+  /// Neither a source nor a target has steps to do; routes for those who still ask here do not count, nor do shells that
+  /// serve their members. Any thread.
   bool at_rest() const noexcept { return under_way_.load(std::memory_order_acquire) == 0; }
+  /// Of a Spot that has left, or was lost, the shell is here still for its members (L-152). Inside the unit.
+  bool serves_members() const;
   /// An object of that address is being prepared here. Inside the unit.
   bool arrives(const std::string& address) const;
   /// The host ends: routes for late messages go. Inside the unit.

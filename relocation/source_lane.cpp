@@ -252,15 +252,27 @@ task<void> source_move::tell_closing(spot_close_reason reason) {
   co_await std::move(telling);
 }
 
-/// A PerActor shell serves its members until the last of them has left, whatever has become of the Spot itself (L-152, L-154).
+/// A PerActor shell serves its members until the last of them has left, whatever has become of the Spot itself (L-152, L-154); when
+/// the host ends, until none of them runs anything more (L-241). Their handlers are functions of its instance, which goes under
+/// nobody, be the lease over or the deadline past. It may take long, so it is no step of the move: others do not wait for it.
 task<void> source_move::until_members_left() {
-  while (unit_.kind == unit_kind::per_actor_spot && !ended_ && record_->holds_lease()) {
-    auto asking = run_turn<bool>(*unit_.lead, *host_.infra, [](execution_object& object) { return static_cast<spot_object&>(object).members().none(); });
+  if (unit_.kind != unit_kind::per_actor_spot)
+    co_return;
+  serves_members_ = true;
+  host_.moving.under_way_.fetch_sub(1, std::memory_order_acq_rel);
+  for (;;) {
+    const bool all_drained = host_.ending() && !host_.actors.some_are_stuck() && !host_.left_behind();
+    auto asking = run_turn<bool>(*unit_.lead, *host_.infra, [all_drained](execution_object& object) {
+      const bool served = !all_drained && !static_cast<spot_object&>(object).members().none();
+      return !served && object.at_boundary(current_run()); // a handler may have outstayed its Actor's membership (J-131)
+    });
     if (co_await std::move(asking))
       break;
     auto pausing = placement::pause(*host_.infra, longest_look);
     co_await std::move(pausing);
   }
+  host_.moving.under_way_.fetch_add(1, std::memory_order_acq_rel);
+  serves_members_ = false;
 }
 
 task<void> source_move::close_instance() {

@@ -34,6 +34,8 @@ public:
   const std::uint64_t attempt;
   const std::string address; ///< of the lead, for reports
   const std::string& target() const noexcept { return target_.node_rid; }
+  /// It has come to its end but for the members that its shell is there for.
+  bool serves_members() const noexcept { return serves_members_; }
 
   // What comes by the lane.
   void ready(bool target_is_crowded);
@@ -144,6 +146,7 @@ private:
   bool paced_ = false;      ///< has a place among those that are under way
   bool forgetting_ = false;
   bool left_ = false; ///< the target is the owner
+  bool serves_members_ = false;
   bool ended_ = false;
 };
 

@@ -135,7 +135,8 @@ task<void> host_runtime::end_work(steady_time deadline) {
   for (;;) {
     if (closings.under_way() == 0) // an activation that was under way when the drain began is an object by now (L-251)
       close_all();
-    const bool handlers_left = objects.spots() != 0 || !moving.at_rest() || closings.under_way() != 0 || actors.under_way() != 0
+    const bool handlers_left = objects.spots() != 0 || !moving.at_rest() || moving.serves_members() || closings.under_way() != 0
+                               || actors.under_way() != 0
                                || std::ranges::any_of(nodes, [](auto& n) {
                                  return n->runtime().handlers.busy() || n->runtime().channels.busy();
                                });

@@ -127,7 +127,9 @@ public:
 class room final : public place<zlink::spot<player>> {
 public:
   using place::place;
+  ~room() override { on.trace.push_back("destroy " + id_); }
   void configure() override {
+    id_ = name();
     place::configure();
     context().handlers().add_packet<&room::on_round>().add_packet<&room::on_call>();
   }
@@ -159,6 +161,8 @@ private:
     }
     return seen;
   }
+
+  std::string id_;
 };
 
 class player_adapter final : public zlink::actor_adapter<player> {

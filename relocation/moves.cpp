@@ -93,8 +93,7 @@ bool has_parts_of(unit_kind kind, const std::vector<moving_part>& parts) {
 restore_refused known(restore_refused told) {
   if (told.reason == 0 || told.reason > static_cast<std::uint8_t>(relocate_reason::operation_in_progress))
     told.reason = static_cast<std::uint8_t>(relocate_reason::relocation_failed);
-  if (told.kind > static_cast<std::uint8_t>(error_kind::invalid_configuration))
-    told.kind = static_cast<std::uint8_t>(error_kind::internal_failure);
+  told.kind = static_cast<std::uint8_t>(known_kind(told.kind, error_kind::internal_failure));
   return told;
 }
 

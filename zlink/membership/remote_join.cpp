@@ -2,6 +2,7 @@
 #include "zlink/codec.hpp"
 #include "zlink/membership/join_state.hpp"
 #include "zlink/membership/timed_question.hpp"
+#include "zlink/messaging/control_frames.hpp"
 #include "zlink/objects/stored_request.hpp"
 #include "zlink/placement/candidates.hpp"
 #include "zlink/placement/capacity.hpp"
@@ -16,13 +17,6 @@ std::vector<std::byte> as_bytes(const std::string& text) {
 }
 std::string as_text(const std::vector<std::byte>& content) {
   return {reinterpret_cast<const char*>(content.data()), content.size()};
-}
-
-control_answer failed_answer(const error& why) {
-  control_answer answer;
-  answer.kind = static_cast<std::uint8_t>(why.kind());
-  answer.text = why.message();
-  return answer;
 }
 
 /// The same error, as the Actor hears it (J-117).
@@ -67,8 +61,8 @@ task<result<control_answer>> memberships::ask_elsewhere(const join& j, placement
                                        host_.random->next_id(), encode(question), j.due),
                        j.due, "the node of " + described(*j.spot_id));
   auto answer = co_await std::move(asking);
-  if (answer->kind)
-    co_return error{static_cast<error_kind>(*answer->kind), answer->text};
+  if (auto failure = failure_in(*answer))
+    co_return std::move(*failure);
   co_return std::move(*answer);
 }
 

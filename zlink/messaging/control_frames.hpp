@@ -1,6 +1,7 @@
 // The layer's own questions to another node and their answers, in the binary encoding of packets.
 #pragma once
 
+#include "zlink/error.hpp"
 #include "zlink/identity.hpp"
 #include "zlink/packet.hpp"
 
@@ -92,6 +93,22 @@ struct control_answer {
   std::string node_rid;
   std::optional<std::vector<std::byte>> reply; ///< create and join: `compose_request` form
 };
+
+/// A peer may be newer, and say a word that this program does not have.
+inline error_kind known_kind(std::uint8_t told, error_kind otherwise) noexcept {
+  return told <= static_cast<std::uint8_t>(error_kind::invalid_configuration) ? static_cast<error_kind>(told) : otherwise;
+}
+inline control_answer failed_answer(const error& why) {
+  control_answer answer;
+  answer.kind = static_cast<std::uint8_t>(why.kind());
+  answer.text = why.message();
+  return answer;
+}
+inline std::optional<error> failure_in(const control_answer& answer) {
+  if (!answer.kind)
+    return std::nullopt;
+  return error{known_kind(*answer.kind, error_kind::protocol_error), answer.text};
+}
 
 ZLINK_PACKET(control_envelope, "zlink.control", operation_high, operation_low, body)
 ZLINK_PACKET(question_route, "zlink.control.route", source_rid, source_lifecycle, target_rid, target_lifecycle, left_ms)

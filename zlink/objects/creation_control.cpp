@@ -26,20 +26,6 @@ std::optional<error> misdirected(const question_route& route, const node_runtime
   return std::nullopt;
 }
 
-control_answer answer_of(const error& what) {
-  control_answer answer;
-  answer.kind = static_cast<std::uint8_t>(what.kind());
-  answer.text = what.message();
-  return answer;
-}
-
-std::optional<error> error_in(const control_answer& answer) {
-  if (!answer.kind)
-    return std::nullopt;
-  const bool known = *answer.kind <= static_cast<std::uint8_t>(error_kind::invalid_configuration);
-  return error{known ? static_cast<error_kind>(*answer.kind) : error_kind::protocol_error, answer.text};
-}
-
 std::optional<std::vector<std::byte>> bytes_of(const std::optional<std::string>& text) {
   if (!text)
     return std::nullopt;
@@ -76,7 +62,7 @@ task<std::optional<control_answer>> creations::ask(std::string mesh_name, std::s
         try {
           co_return decode<control_answer>(*answered);
         } catch (const decode_error& what) {
-          co_return answer_of({error_kind::protocol_error, what.what()});
+          co_return failed_answer({error_kind::protocol_error, what.what()});
         }
       }
     } else if (!node.links->is_known(rid) && !std::exchange(looked, true)) { // the store may show it, and this node not know it yet
@@ -84,14 +70,14 @@ task<std::optional<control_answer>> creations::ask(std::string mesh_name, std::s
       co_await std::move(looking);
       continue;
     } else if (!node.links->is_known(rid)) {
-      co_return answer_of({error_kind::unavailable, "the node that was asked has gone"}); // its lifecycle ended (C-76)
+      co_return failed_answer({error_kind::unavailable, "the node that was asked has gone"}); // its lifecycle ended (C-76)
     } else if (!admitted && host_.time->now() + resend_pause >= due) {
       break; // told before the caller's own deadline says something else
     }
     auto pausing = placement::pause(*host_.infra, resend_pause);
     co_await std::move(pausing);
   }
-  co_return answer_of(admitted ? error{error_kind::deadline_exceeded, "the other node did not answer in time"}
+  co_return failed_answer(admitted ? error{error_kind::deadline_exceeded, "the other node did not answer in time"}
                                : error{error_kind::unavailable, "no link to the other node"});
 }
 
@@ -110,7 +96,7 @@ task<result<spot_create_result>> creations::ask_target(node_runtime& node, place
   auto asking = ask(node.mesh_name(), target.node_rid, static_cast<std::uint16_t>(control_command::create_spot), made.operation,
                     encode(question), made.due);
   const auto answer = co_await std::move(asking);
-  if (auto failed = error_in(*answer))
+  if (auto failed = failure_in(*answer))
     co_return *failed;
   if (answer->state > static_cast<std::uint8_t>(spot_create_state::rejected))
     co_return error{error_kind::protocol_error, "the other node answered with an unknown state"};
@@ -134,7 +120,7 @@ task<bool> creations::ask_owner(placement::observed_object seen, control_command
   question.route = route_between(node->identity, row.node, due - host_.time->now());
   auto asking = ask(row.node.mesh_name, row.node.node_rid, static_cast<std::uint16_t>(command), host_.random->next_id(), encode(question), due);
   const auto answer = co_await std::move(asking);
-  if (auto failed = error_in(*answer))
+  if (auto failed = failure_in(*answer))
     throw operation_failed{std::move(*failed)};
   co_return answer->closed;
 }
@@ -146,7 +132,7 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
     if (command == static_cast<std::uint16_t>(control_command::seal_session)) {
       answer.state = static_cast<std::uint8_t>(host_.sessions.seal(decode<seal_question>(body))); // also while this host ends: the Actor moves between others
     } else if (auto why = host_.refuse(host_work::control)) {
-      answer = answer_of(*why);
+      answer = failed_answer(*why);
     } else if (command == static_cast<std::uint16_t>(control_command::create_spot)) {
       auto serving = serve_create(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
@@ -160,15 +146,15 @@ task<void> creations::serve(node_runtime& node, counted_ptr<link_session> link, 
       auto serving = serve_join(node, operation, std::move(body), *link);
       answer = co_await std::move(serving);
     } else {
-      answer = answer_of({error_kind::protocol_error, "an unknown question"});
+      answer = failed_answer({error_kind::protocol_error, "an unknown question"});
     }
   } catch (const operation_failed& failed) {
-    answer = answer_of(failed.details());
+    answer = failed_answer(failed.details());
   } catch (const decode_error& what) {
     host_.domain.counters.drop(drop_reason::undecodable);
-    answer = answer_of({error_kind::protocol_error, what.what()});
+    answer = failed_answer({error_kind::protocol_error, what.what()});
   } catch (...) { // whatever it is, who asks is answered
-    answer = answer_of({error_kind::internal_failure, text_of_current_exception()});
+    answer = failed_answer({error_kind::internal_failure, text_of_current_exception()});
   }
   control_envelope envelope{operation.high, operation.low, encode(answer)};
   link->send_control(static_cast<std::uint16_t>(control_command::answer), encode(envelope));
@@ -179,7 +165,7 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
   reservation made;
   if (question.kind != static_cast<std::uint8_t>(placement::object_kind::actor)
       && question.kind != static_cast<std::uint8_t>(placement::object_kind::user_spot))
-    co_return answer_of({error_kind::protocol_error, "the question asks for an object that nobody creates by order"});
+    co_return failed_answer({error_kind::protocol_error, "the question asks for an object that nobody creates by order"});
   made.kind = static_cast<placement::object_kind>(question.kind);
   made.id = question.id;
   made.type = question.type;
@@ -192,7 +178,7 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
   made.source.lifecycle = {question.route.source_lifecycle};
   made.due = host_.time->now() + left_of(question.route.left_ms);
   if (auto why = misdirected(question.route, node, link))
-    co_return answer_of(*why);
+    co_return failed_answer(*why);
   const asked same{question.route.source_rid, question.route.source_lifecycle, operation};
   if (auto before = served_before(same))
     co_return co_await std::move(*before);
@@ -204,7 +190,7 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
   } else {
     auto building = build_here(node, made);
     auto built = co_await std::move(building);
-    answer = built ? created_answer(*built) : answer_of(built.error());
+    answer = built ? created_answer(*built) : failed_answer(built.error());
   }
   tell_all(same, answer, std::nullopt); // the store has it from now on
   co_return answer;
@@ -214,7 +200,7 @@ task<control_answer> creations::serve_create(node_runtime& node, operation_id op
 task<control_answer> creations::serve_join(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   auto question = decode<join_question>(body);
   if (auto why = misdirected(question.route, node, link))
-    co_return answer_of(*why);
+    co_return failed_answer(*why);
   const asked same{question.route.source_rid, question.route.source_lifecycle, operation};
   if (auto before = served_before(same))
     co_return co_await std::move(*before);
@@ -222,8 +208,8 @@ task<control_answer> creations::serve_join(node_runtime& node, operation_id oper
   outcome_of<control_answer> deciding{host_.actors.serve_join(node, std::move(question), due)};
   auto decided = co_await deciding;
   auto answer = decided                  ? std::move(*decided)
-                : decided.is_cancelled() ? answer_of({error_kind::internal_failure, "cancelled"})
-                                         : answer_of(decided.error());
+                : decided.is_cancelled() ? failed_answer({error_kind::internal_failure, "cancelled"})
+                                         : failed_answer(decided.error());
   tell_all(same, answer, due + memberships::stays_expected);
   co_return answer;
 }
@@ -279,7 +265,7 @@ task<std::optional<control_answer>> creations::kept_answer(node_runtime& node, c
     case placement::creation_result::created: answer.state = static_cast<std::uint8_t>(spot_create_state::created); break;
     case placement::creation_result::rejected: answer.state = static_cast<std::uint8_t>(spot_create_state::rejected); break;
     case placement::creation_result::failed:
-      co_return answer_of({error_kind::internal_failure, "the creation of \"" + made.id + "\" failed"});
+      co_return failed_answer({error_kind::internal_failure, "the creation of \"" + made.id + "\" failed"});
   }
   answer.generation = made.generation.value;
   answer.mesh_name = node.mesh_name();
@@ -291,7 +277,7 @@ task<std::optional<control_answer>> creations::kept_answer(node_runtime& node, c
 task<control_answer> creations::serve_close(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   const auto question = decode<close_question>(body);
   if (auto why = misdirected(question.route, node, link))
-    co_return answer_of(*why);
+    co_return failed_answer(*why);
   const auto due = host_.time->now() + left_of(question.route.left_ms);
   auto reading = host_.repository->read_object(question.id);
   const auto read = co_await std::move(reading);
@@ -310,16 +296,16 @@ task<control_answer> creations::serve_close(node_runtime& node, operation_id ope
     co_return answer;
   }
   if (object->factory().kind == spot_kind::instance)
-    co_return answer_of({error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"});
+    co_return failed_answer({error_kind::invalid_operation, "an Instance Spot closes itself, from its own context"});
   if (object->factory().kind != spot_kind::user)
-    co_return answer_of({error_kind::invalid_operation, '"' + question.id + "\" is no User Spot"});
+    co_return failed_answer({error_kind::invalid_operation, '"' + question.id + "\" is no User Spot"});
   // Unchanged since it was read, except that somebody has begun to close it: that close is joined.
   const auto* seen = placement::seen_in(read);
   const auto* row = seen == nullptr ? nullptr : placement::row_in(*seen);
   if (row != nullptr
       && (row->authority.value != question.authority || row->generation.value != question.generation
           || (seen->version != question.version && !row->closing)))
-    co_return answer_of({error_kind::unavailable, "the ownership of \"" + question.id + "\" has changed"});
+    co_return failed_answer({error_kind::unavailable, "the ownership of \"" + question.id + "\" has changed"});
   auto closing = host_.closings.close(std::move(object), spot_close_reason::explicit_close, due, nullptr);
   answer.closed = co_await std::move(closing);
   if (answer.closed)
@@ -330,7 +316,7 @@ task<control_answer> creations::serve_close(node_runtime& node, operation_id ope
 task<control_answer> creations::serve_destroy(node_runtime& node, operation_id operation, bytes body, link_session& link) {
   const auto question = decode<close_question>(body);
   if (auto why = misdirected(question.route, node, link))
-    co_return answer_of(*why);
+    co_return failed_answer(*why);
   const auto due = host_.time->now() + left_of(question.route.left_ms);
   const auto who = host_.objects.find_actor(question.id);
   control_answer answer;
@@ -346,7 +332,7 @@ task<control_answer> creations::serve_destroy(node_runtime& node, operation_id o
     co_return answer;
   }
   if (who->authority().value != question.authority)
-    co_return answer_of({error_kind::unavailable, "the ownership of actor \"" + question.id + "\" has changed"});
+    co_return failed_answer({error_kind::unavailable, "the ownership of actor \"" + question.id + "\" has changed"});
   auto destroying = host_.actors.destroy_here(who, due, {});
   answer.closed = co_await std::move(destroying);
   if (answer.closed)

@@ -1,6 +1,7 @@
 // What the store says of a move that has come to nothing goes again, however long the store was away: no object stays one that
 // can neither move nor close nor be joined (06 section 14, 07 sections 10 and 17).
 #include "tests/contract/relocation/room_scene.hpp"
+#include "tests/contract/relocation/tampered_wire.hpp"
 
 namespace relocation_test {
 namespace {
@@ -110,10 +111,7 @@ TEST_CASE("L-161 L-200 S-96 a move that went back while the store was away for l
     CAPTURE(closes);
     stage on;
     mesh net{2};
-    net.start(serve(on));
-    net.run(rouse(net.host(0), "a"));
-    net.run_until_idle();
-    const auto from = net.owner_of("a");
+    const auto from = lane_scene{net, on}.from;
     renew_lease(net, from);
     on.at = [&](const std::string& step, const std::string&) {
       if (step != "capture")
@@ -165,10 +163,7 @@ TEST_CASE("L-240 S-44 S-119 a move that went back and cannot say so any more kee
     CAPTURE(loses_lease);
     stage on;
     mesh net{2};
-    net.start(serve(on));
-    net.run(rouse(net.host(0), "a"));
-    net.run_until_idle();
-    const auto from = net.owner_of("a");
+    const auto from = lane_scene{net, on}.from;
     on.at = [&](const std::string& step, const std::string&) {
       if (step != "capture")
         return;

@@ -145,7 +145,7 @@ TEST_CASE("O-145 a Restore request with parts that no unit of its kind has start
   }
 }
 
-TEST_CASE("L-117 O-145 a refusal in words that nobody knows is a refusal") {
+TEST_CASE("J-117 O-145 a refusal in words that nobody knows is a refusal") {
   stage on;
   tampered_wire wire;
   mesh net{{.hosts = 2, .adjust = wire.taps()}};
